@@ -1,0 +1,43 @@
+# hearth_room(NAME ROOMS a b LIBRARIES x y)
+#
+# Declares the library of one room from the .cc files beside the calling CMakeLists.txt (subfolders
+# included), and the test program NAME_test from its *_test.cc files. A folder of a room that has a
+# CMakeLists.txt of its own is left to it (executors/mock, db/sqlite ...).
+function(hearth_room name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES;TEST_LIBRARIES;TEST_ROOMS" ${ARGN})
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS *.cc)
+  file(GLOB own RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */CMakeLists.txt)
+  foreach(sub ${own})
+    get_filename_component(folder ${sub} DIRECTORY)
+    list(FILTER all EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+  endforeach()
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
+  set(tests ${all})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  add_library(hearth_${name} STATIC ${sources})
+  target_include_directories(hearth_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  list(TRANSFORM ARG_ROOMS PREPEND hearth_)
+  target_link_libraries(hearth_${name} PUBLIC ${ARG_ROOMS} ${ARG_LIBRARIES} Threads::Threads)
+  target_precompile_headers(hearth_${name} REUSE_FROM hearth_pch)
+  set_target_properties(hearth_${name} PROPERTIES LINKER_LANGUAGE CXX)
+
+  if(HEARTH_TESTS AND tests)
+    hearth_test(${name}_test SOURCES ${tests} ROOMS ${name} ${ARG_TEST_ROOMS}
+                LIBRARIES ${ARG_TEST_LIBRARIES})
+  endif()
+endfunction()
+
+# hearth_test(NAME SOURCES ... ROOMS ... LIBRARIES ...): one GoogleTest program, each case a ctest.
+function(hearth_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_ROOMS PREPEND hearth_)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_ROOMS} ${ARG_LIBRARIES} GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM hearth_pch)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS unit)
+endfunction()
