@@ -1,0 +1,76 @@
+// The Database interface: portable SQL (SQLite and PostgreSQL), transactions as functions.
+//
+// Placeholders are $1, $2...; the same text serves both engines: ON CONFLICT, RETURNING, integers of
+// 64 bits, TEXT, BYTEA/BLOB as `BLOB` (a macro of the migrations), no engine's own functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace hearth::db {
+
+using Value = std::variant<std::monostate, int64_t, double, std::string, Bytes>;
+
+// One row of an answer; valid during the callback only.
+class Row {
+ public:
+  virtual ~Row() = default;
+  virtual bool null(int column) const = 0;
+  virtual int64_t integer(int column) const = 0;
+  virtual double real(int column) const = 0;
+  virtual std::string_view text(int column) const = 0;
+  virtual std::span<const std::byte> bytes(int column) const = 0;
+};
+
+// Statements inside one transaction; belongs to the thread that runs the function.
+class Session {
+ public:
+  virtual ~Session() = default;
+  // Rows changed. Errors: exists (a UNIQUE or PRIMARY KEY was hit), conflict (a foreign key),
+  // unavailable (disk full, read-only), internal (damage, wrong SQL).
+  virtual Result<int64_t> execute(std::string_view sql, std::span<const Value> values) = 0;
+  // Calls each() per row; an error from it ends the query and is returned.
+  virtual Result<void> query(std::string_view sql, std::span<const Value> values,
+                             const std::function<Result<void>(const Row&)>& each) = 0;
+
+  Result<int64_t> execute(std::string_view sql, std::initializer_list<Value> values = {}) {
+    return execute(sql, std::span(values.begin(), values.size()));
+  }
+  Result<void> query(std::string_view sql, std::initializer_list<Value> values,
+                     const std::function<Result<void>(const Row&)>& each) {
+    return query(sql, std::span(values.begin(), values.size()), each);
+  }
+};
+
+using Work = std::function<Result<void>(Session&)>;
+
+class Database {
+ public:
+  virtual ~Database() = default;
+  // Runs `work` in a transaction and returns once it is durable (synced). Work may run again, so it
+  // changes nothing but the database; an error from it rolls its own changes back and no other's.
+  virtual Result<void> write(const Work& work) = 0;
+  // A consistent view; sees every write that was acknowledged before the call.
+  virtual Result<void> read(const Work& work) = 0;
+  // A whole, consistent copy in one step into the new file `path`, synced. Runs beside writes.
+  virtual Result<void> snapshot(const std::string& path) = 0;
+  // Reads every page and index; the first damage is the error.
+  virtual Result<void> check() = 0;
+  // Brings the tables to the newest version, a copy kept before. Errors: conflict when the database
+  // is newer than this program.
+  virtual Result<void> migrate() = 0;
+  virtual int version() = 0;  // of the tables
+  // Why writes are refused (damage, failed sync, disk full), or "".
+  virtual std::string refusing() = 0;
+};
+
+}  // namespace hearth::db

@@ -1,0 +1,56 @@
+// An HTTP client over libcurl; one Client keeps its connections and belongs to one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/http.h"
+
+namespace hearth::net {
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string url;        // "http://127.0.0.1:8470/api/v1/jobs"
+  std::string unix_path;  // connect here instead of the URL's host
+  Headers headers;
+  std::string body;
+  std::string body_file;  // send this file instead of `body`...
+  int64_t body_offset = 0;
+  int64_t body_length = -1;  // ...or this part of it; -1: to its end
+  std::string ca_file;       // trust this certificate besides the system's
+  Duration connect_time = Duration::seconds(5);
+  Duration total_time = Duration::seconds(60);  // 0: no limit
+  int64_t most_answer_bytes = 64 << 20;         // of Answer::body; beyond: too_large
+  // Instead of collecting Answer::body; returning false ends the transfer with Code::gone.
+  std::function<bool(std::string_view piece)> sink;
+  std::function<bool(int64_t sent, int64_t total)> progress;
+  // Refuses to connect to an address for which this returns a reason (webhooks: no loopback).
+  std::function<std::string(const std::string& address)> refuse_address;
+};
+
+struct Answer {
+  int status = 0;
+  Headers headers;
+  std::string body;
+};
+
+class Client {
+ public:
+  Client();
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  // Any status is an answer. Errors: unreachable (no connection), timeout, too_large, gone (sink).
+  Result<Answer> send(const ClientRequest& request);
+  // Ends a running send() from another thread, which then returns Code::gone.
+  void cancel();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hearth::net
