@@ -1,10 +1,10 @@
 #include "base/bytes.h"
 
+#include <algorithm>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-
-#include <algorithm>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -28,8 +28,10 @@ std::string encode64(std::span<const std::byte> bytes, std::string_view alphabet
     for (size_t j = 0; j < 3; ++j)
       group = group << 8 | (j < n ? static_cast<uint32_t>(bytes[i + j]) : 0);
     for (size_t j = 0; j < 4; ++j) {
-      if (j <= n) out += alphabet[group >> (18 - 6 * j) & 63];
-      else if (pad) out += '=';
+      if (j <= n)
+        out += alphabet[group >> (18 - 6 * j) & 63];
+      else if (pad)
+        out += '=';
     }
   }
   return out;
@@ -52,7 +54,10 @@ size_t utf8_length(std::string_view text, size_t i) {
   const auto at = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char c = at(i);
   if (c < 0x80) return 1;
-  const size_t n = c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+  const size_t n = c >= 0xc2 && c < 0xe0   ? 2
+                   : (c & 0xf0) == 0xe0    ? 3
+                   : c >= 0xf0 && c < 0xf5 ? 4
+                                           : 0;
   if (n == 0 || i + n > text.size()) return 0;
   for (size_t k = 1; k < n; ++k)
     if ((at(i + k) & 0xc0) != 0x80) return 0;
@@ -87,7 +92,9 @@ Result<Bytes> from_hex(std::string_view text) {
   return out;
 }
 
-std::string to_base64(std::span<const std::byte> bytes) { return encode64(bytes, kBase64, true); }
+std::string to_base64(std::span<const std::byte> bytes) {
+  return encode64(bytes, kBase64, true);
+}
 std::string to_base64url(std::span<const std::byte> bytes) {
   return encode64(bytes, kBase64Url, false);
 }
@@ -101,7 +108,8 @@ Result<Bytes> from_base64(std::string_view text) {
   for (const char c : text) {
     size_t value = kBase64.find(c);
     if (value == std::string_view::npos) value = kBase64Url.find(c);
-    if (value == std::string_view::npos) return Error::invalid("a base64 text has an odd character");
+    if (value == std::string_view::npos)
+      return Error::invalid("a base64 text has an odd character");
     group = group << 6 | static_cast<uint32_t>(value);
     bits += 6;
     if (bits >= 8) out.push_back(std::byte(group >> (bits -= 8) & 255));
@@ -124,11 +132,13 @@ void Sha256::update(std::span<const std::byte> bytes) {
 }
 std::array<std::byte, 32> Sha256::finish() {
   std::array<std::byte, 32> out;
-  CHECK(EVP_DigestFinal_ex(state_->context, reinterpret_cast<unsigned char*>(out.data()), nullptr) ==
-        1);
+  CHECK(EVP_DigestFinal_ex(state_->context, reinterpret_cast<unsigned char*>(out.data()),
+                           nullptr) == 1);
   return out;
 }
-std::string Sha256::finish_text() { return "sha256:" + to_hex(finish()); }
+std::string Sha256::finish_text() {
+  return "sha256:" + to_hex(finish());
+}
 
 std::string sha256(std::string_view text) {
   Sha256 digest;
@@ -162,7 +172,8 @@ Result<Bytes> seal(std::span<const std::byte> key, std::string_view plain, std::
   int n = 0;
   const bool ok =
       EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, raw(key), raw(out)) == 1 &&
-      EVP_EncryptUpdate(cipher.get(), nullptr, &n, raw(bound), static_cast<int>(bound.size())) == 1 &&
+      EVP_EncryptUpdate(cipher.get(), nullptr, &n, raw(bound), static_cast<int>(bound.size())) ==
+          1 &&
       EVP_EncryptUpdate(cipher.get(), text, &n, raw(plain), static_cast<int>(plain.size())) == 1 &&
       EVP_EncryptFinal_ex(cipher.get(), text + n, &n) == 1 &&
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagSize, text + plain.size()) == 1;
@@ -182,8 +193,10 @@ Result<std::string> unseal(std::span<const std::byte> key, std::span<const std::
   int n = 0;
   const bool ok =
       EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, raw(key), raw(sealed)) == 1 &&
-      EVP_DecryptUpdate(cipher.get(), nullptr, &n, raw(bound), static_cast<int>(bound.size())) == 1 &&
-      EVP_DecryptUpdate(cipher.get(), out, &n, raw(sealed) + kNonceSize, static_cast<int>(size)) == 1 &&
+      EVP_DecryptUpdate(cipher.get(), nullptr, &n, raw(bound), static_cast<int>(bound.size())) ==
+          1 &&
+      EVP_DecryptUpdate(cipher.get(), out, &n, raw(sealed) + kNonceSize, static_cast<int>(size)) ==
+          1 &&
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTagSize, tag.data()) == 1 &&
       EVP_DecryptFinal_ex(cipher.get(), out + n, &n) == 1;
   if (!ok) return Error::invalid("this key does not open it", "was it sealed with another key?");

@@ -25,7 +25,7 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
 std::string to_hex(std::span<const std::byte> bytes);
 Result<Bytes> from_hex(std::string_view text);
 std::string to_base64(std::span<const std::byte> bytes);
-Result<Bytes> from_base64(std::string_view text);  // with or without padding
+Result<Bytes> from_base64(std::string_view text);            // with or without padding
 std::string to_base64url(std::span<const std::byte> bytes);  // without padding
 
 // SHA-256, written "sha256:" + 64 hex digits wherever a digest is text.

@@ -1,10 +1,10 @@
 #include "base/clock.h"
 
-#include <sys/random.h>
-
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+
+#include <sys/random.h>
 
 #include "base/format.h"
 
@@ -63,7 +63,9 @@ uint64_t Random::below(uint64_t bound) {
   return value % bound;
 }
 
-double Random::unit() { return static_cast<double>(u64() >> 11) * 0x1.0p-53; }
+double Random::unit() {
+  return static_cast<double>(u64() >> 11) * 0x1.0p-53;
+}
 
 void SeededRandom::fill(std::span<std::byte> out) {
   size_t done = 0;
@@ -89,8 +91,8 @@ std::string to_rfc3339(Time time) {
   const time_t t = static_cast<time_t>(seconds);
   tm parts{};
   gmtime_r(&t, &parts);
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, micros);
+  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, micros);
 }
 
 Result<Time> from_rfc3339(std::string_view text) {

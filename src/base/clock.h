@@ -26,15 +26,21 @@ struct Duration {
   double seconds() const { return static_cast<double>(micros) / 1e6; }
   std::chrono::microseconds chrono() const { return std::chrono::microseconds(micros); }
 };
-constexpr Time operator+(Time t, Duration d) { return {t.micros + d.micros}; }
-constexpr Time operator-(Time t, Duration d) { return {t.micros - d.micros}; }
-constexpr Duration operator-(Time a, Time b) { return {a.micros - b.micros}; }
+constexpr Time operator+(Time t, Duration d) {
+  return {t.micros + d.micros};
+}
+constexpr Time operator-(Time t, Duration d) {
+  return {t.micros - d.micros};
+}
+constexpr Duration operator-(Time a, Time b) {
+  return {a.micros - b.micros};
+}
 
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Time now() = 0;       // wall clock: for people and records
-  virtual Time steady() = 0;    // never jumps: for time-outs and measuring
+  virtual Time now() = 0;     // wall clock: for people and records
+  virtual Time steady() = 0;  // never jumps: for time-outs and measuring
 };
 
 // The operating system's clocks.

@@ -12,9 +12,15 @@ LogSink& sink() {
 std::atomic<Level> lowest_level{Level::info};
 }  // namespace
 
-void set_log_sink(LogSink s) { sink() = std::move(s); }
-void set_log_level(Level lowest) { lowest_level = lowest; }
-bool log_enabled(Level level) { return level >= lowest_level.load(std::memory_order_relaxed); }
+void set_log_sink(LogSink s) {
+  sink() = std::move(s);
+}
+void set_log_level(Level lowest) {
+  lowest_level = lowest;
+}
+bool log_enabled(Level level) {
+  return level >= lowest_level.load(std::memory_order_relaxed);
+}
 
 void log_write(Level level, std::string_view text) {
   if (sink()) return sink()(level, text);

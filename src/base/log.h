@@ -30,7 +30,8 @@ void log_info(fmt::format_string<Args...> text, Args&&... args) {
 }
 template <typename... Args>
 void log_warning(fmt::format_string<Args...> text, Args&&... args) {
-  if (log_enabled(Level::warning)) log_write(Level::warning, format(text, std::forward<Args>(args)...));
+  if (log_enabled(Level::warning))
+    log_write(Level::warning, format(text, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void log_error(fmt::format_string<Args...> text, Args&&... args) {

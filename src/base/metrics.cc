@@ -10,7 +10,9 @@ struct Nothing : Counter, Gauge, Histogram {
 };
 struct NoMetrics : Metrics {
   Nothing nothing;
-  Counter& counter(const std::string&, const std::string&, const Labels&) override { return nothing; }
+  Counter& counter(const std::string&, const std::string&, const Labels&) override {
+    return nothing;
+  }
   Gauge& gauge(const std::string&, const std::string&, const Labels&) override { return nothing; }
   Histogram& histogram(const std::string&, const std::string&, const std::vector<double>&,
                        const Labels&) override {
@@ -24,7 +26,11 @@ std::unique_ptr<Metrics>& registry() {
 
 }  // namespace
 
-Metrics& metrics() { return *registry(); }
-void set_metrics(std::unique_ptr<Metrics> r) { registry() = std::move(r); }
+Metrics& metrics() {
+  return *registry();
+}
+void set_metrics(std::unique_ptr<Metrics> r) {
+  registry() = std::move(r);
+}
 
 }  // namespace hearth

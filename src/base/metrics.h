@@ -1,5 +1,6 @@
-// The metric facade: counters, gauges and histograms by name; src/app puts prometheus-cpp behind it.
-// Names are hearth_<room>_<what>_<unit>; bounds of queues and caches are gauges with a `bound` twin.
+// The metric facade: counters, gauges and histograms by name; src/app puts prometheus-cpp behind
+// it. Names are hearth_<room>_<what>_<unit>; bounds of queues and caches are gauges with a `bound`
+// twin.
 #pragma once
 
 #include <map>
@@ -32,7 +33,8 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   // The same name and labels give the same metric; the reference lives as long as the registry.
-  virtual Counter& counter(const std::string& name, const std::string& help, const Labels& = {}) = 0;
+  virtual Counter& counter(const std::string& name, const std::string& help,
+                           const Labels& = {}) = 0;
   virtual Gauge& gauge(const std::string& name, const std::string& help, const Labels& = {}) = 0;
   virtual Histogram& histogram(const std::string& name, const std::string& help,
                                const std::vector<double>& buckets, const Labels& = {}) = 0;

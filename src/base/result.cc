@@ -73,17 +73,24 @@ Error Error::from_errno(std::string_view what, int saved_errno) {
   Error error = of(Code::internal, format("{}: {}", what, std::strerror(saved_errno)));
   switch (saved_errno) {
     case ENOENT:
-    case ENOTDIR: error.code = Code::not_found; break;
+    case ENOTDIR:
+      error.code = Code::not_found;
+      break;
     case EACCES:
     case EPERM:
-    case EROFS: error.code = Code::denied; break;
-    case EEXIST: error.code = Code::exists; break;
+    case EROFS:
+      error.code = Code::denied;
+      break;
+    case EEXIST:
+      error.code = Code::exists;
+      break;
     case ENOSPC:
     case EDQUOT:
       error.code = Code::unavailable;
       error.mend = "free some space on this disk, then try again";
       break;
-    default: break;
+    default:
+      break;
   }
   return error;
 }

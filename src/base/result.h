@@ -85,7 +85,7 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: wanted
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: wanted
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: wanted
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -131,12 +131,12 @@ void ignore(Result<T>&&) {}
 #define CHECK(condition) \
   (static_cast<bool>(condition) ? (void)0 : ::hearth::panic(#condition, __FILE__, __LINE__))
 
-#define TRY(expression)                                                     \
-  ({                                                                        \
-    auto try_result_ = (expression);                                        \
-    if (!try_result_.ok()) [[unlikely]]                                     \
-      return ::hearth::Error(std::move(try_result_).error());               \
-    std::move(try_result_).value();                                         \
+#define TRY(expression)                                       \
+  ({                                                          \
+    auto try_result_ = (expression);                          \
+    if (!try_result_.ok()) [[unlikely]]                       \
+      return ::hearth::Error(std::move(try_result_).error()); \
+    std::move(try_result_).value();                           \
   })
 
 }  // namespace hearth

@@ -15,19 +15,21 @@ struct Unit {
   double factor;
 };
 constexpr std::array kSizes = {
-    Unit{"B", 1},           Unit{"KB", 1e3},         Unit{"MB", 1e6},
-    Unit{"GB", 1e9},        Unit{"TB", 1e12},        Unit{"PB", 1e15},
-    Unit{"KiB", 0x1.0p10},  Unit{"MiB", 0x1.0p20},   Unit{"GiB", 0x1.0p30},
-    Unit{"TiB", 0x1.0p40},  Unit{"PiB", 0x1.0p50},
+    Unit{"B", 1},          Unit{"KB", 1e3},       Unit{"MB", 1e6},       Unit{"GB", 1e9},
+    Unit{"TB", 1e12},      Unit{"PB", 1e15},      Unit{"KiB", 0x1.0p10}, Unit{"MiB", 0x1.0p20},
+    Unit{"GiB", 0x1.0p30}, Unit{"TiB", 0x1.0p40}, Unit{"PiB", 0x1.0p50},
 };
 constexpr std::array kDurations = {
-    Unit{"us", 1}, Unit{"ms", 1e3}, Unit{"s", 1e6}, Unit{"m", 60e6}, Unit{"h", 3600e6}, Unit{"d", 86400e6},
+    Unit{"us", 1},   Unit{"ms", 1e3},   Unit{"s", 1e6},
+    Unit{"m", 60e6}, Unit{"h", 3600e6}, Unit{"d", 86400e6},
 };
 
 template <size_t N>
-Result<int64_t> parse(std::string_view text, const std::array<Unit, N>& units, std::string_view what,
-                      std::string_view mend) {
-  const auto wrong = [&] { return Error::invalid(format("'{}' is not {}", text, what), std::string(mend)); };
+Result<int64_t> parse(std::string_view text, const std::array<Unit, N>& units,
+                      std::string_view what, std::string_view mend) {
+  const auto wrong = [&] {
+    return Error::invalid(format("'{}' is not {}", text, what), std::string(mend));
+  };
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc() || !(number >= 0) || !std::isfinite(number)) return wrong();
@@ -48,7 +50,8 @@ Result<int64_t> parse_size(std::string_view text) {
 }
 
 Result<Duration> parse_duration(std::string_view text) {
-  return Duration{TRY(parse(text, kDurations, "a duration", "write a number and a unit: 90s, 10m, 2h"))};
+  return Duration{
+      TRY(parse(text, kDurations, "a duration", "write a number and a unit: 90s, 10m, 2h"))};
 }
 
 std::string format_size(int64_t bytes) {

@@ -1,4 +1,5 @@
-// An HTTP client over libcurl; one Client keeps its connections and belongs to one thread at a time.
+// An HTTP client over libcurl; one Client keeps its connections and belongs to one thread at a
+// time.
 #pragma once
 
 #include <functional>

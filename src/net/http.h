@@ -36,7 +36,7 @@ struct RequestHead {
   std::string peer;   // "127.0.0.1"; behind a trusted proxy what it forwarded; "unix" for a socket
   int peer_uid = -1;  // the other side's uid on a Unix socket, else -1
   bool tls = false;
-  std::string id;     // request id: the client's X-Request-Id if it is 1-64 of [A-Za-z0-9._-]
+  std::string id;  // request id: the client's X-Request-Id if it is 1-64 of [A-Za-z0-9._-]
 };
 
 struct Request : RequestHead {
@@ -72,8 +72,8 @@ struct StreamBody {
   std::function<Chunk()> next;
 };
 
-// A request that waits holds no worker: `then` runs on one when `topic` is newer than `since`, or at
-// the end of `wait`. It may answer with another Wait.
+// A request that waits holds no worker: `then` runs on one when `topic` is newer than `since`, or
+// at the end of `wait`. It may answer with another Wait.
 struct Wait {
   std::string topic;
   uint64_t since = 0;

@@ -16,8 +16,8 @@ namespace hearth::net {
 // How to take one request's body; asked once its head is there.
 struct BodyRule {
   int64_t most_bytes = 1 << 20;
-  bool to_file = false;       // spool to ServerOptions::temporary_directory, for large bodies
-  bool on_io_thread = false;  // the handler never blocks: run it at once, without the pool
+  bool to_file = false;            // spool to ServerOptions::temporary_directory, for large bodies
+  bool on_io_thread = false;       // the handler never blocks: run it at once, without the pool
   std::optional<Response> refuse;  // answer this without reading the body
 };
 
@@ -27,18 +27,19 @@ class Handler {
   virtual BodyRule rule(const RequestHead& head) = 0;  // on the I/O thread: must be quick
   virtual Response handle(Request& request) = 0;
   // What to send for a request that never became one: 400, 408, 413, 431, 501, 503.
-  virtual Response malformed(int status, std::string_view detail, const std::string& request_id) = 0;
+  virtual Response malformed(int status, std::string_view detail,
+                             const std::string& request_id) = 0;
 };
 
 struct ServerOptions {
   struct Listen {
-    std::string address;      // "127.0.0.1", "::1", "0.0.0.0"
-    int port = 0;             // 0: any free one
-    std::string unix_path;    // instead of address and port; made with mode unix_mode
+    std::string address;    // "127.0.0.1", "::1", "0.0.0.0"
+    int port = 0;           // 0: any free one
+    std::string unix_path;  // instead of address and port; made with mode unix_mode
     int unix_mode = 0600;
   };
   std::vector<Listen> listen;
-  std::string tls_certificate, tls_key;  // PEM files; for TCP listeners
+  std::string tls_certificate, tls_key;      // PEM files; for TCP listeners
   std::vector<std::string> trusted_proxies;  // CIDR; X-Forwarded-For is believed from these
   std::string temporary_directory = "/tmp";
   int io_threads = 1;
@@ -51,7 +52,7 @@ struct ServerOptions {
   int most_headers = 100;
   Duration head_time = Duration::seconds(10);  // from the first byte to the end of the head; 408
   Duration idle_time = Duration::seconds(120);
-  int64_t least_body_rate = 1'024;  // bytes/s over any 10 s of a body; slower: 408
+  int64_t least_body_rate = 1'024;              // bytes/s over any 10 s of a body; slower: 408
   Duration write_time = Duration::seconds(30);  // without progress in writing: closed
 };
 

@@ -1,8 +1,8 @@
 // The Objects interface: immutable bytes by their SHA-256 ("sha256:<hex>").
 //
 // "Have it" is true only of what is wholly there and synced. What is not pinned may be collected:
-// the database holds the pins (table `pins`), collection is in two steps (first `dying` is committed,
-// then the bytes go), and belongs to src/control.
+// the database holds the pins (table `pins`), collection is in two steps (first `dying` is
+// committed, then the bytes go), and belongs to src/control.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Objects {
   virtual Result<Stored> put(std::string_view bytes) = 0;
   // Takes the file by reflink or copy (never by hard link); with `move` it may be renamed in. When
   // `digest` is given and the bytes do not match it: invalid, and nothing is kept.
-  virtual Result<Stored> put_file(const std::string& path, const std::string& digest, bool move) = 0;
+  virtual Result<Stored> put_file(const std::string& path, const std::string& digest,
+                                  bool move) = 0;
   // The size, or nothing if it is not here.
   virtual Result<std::optional<int64_t>> have(const std::string& digest) = 0;
   // Checks the digest of the whole object on its way (a range of a verified object is served from
