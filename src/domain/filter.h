@@ -1,0 +1,51 @@
+// The one filter language of API, CLI and page:
+//
+//   state = running and params.lr < 0.1 and name ~ cnn
+//   not (owner = ann or labels.team in (vision, speech)) and created_at > 2026-11-01
+//
+// Operators: = != < <= > >= ~ (RE2 search) in; and, or, not, parentheses; values bare or quoted.
+// A comparison with a field that is absent is false (so `not (x = 1)` is true of it).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hearth {
+
+struct FilterNode {
+  enum class Kind { all, any, negation, comparison };
+  enum class Operator { equal, not_equal, less, less_equal, greater, greater_equal, match, in };
+  Kind kind = Kind::all;  // an empty `all` matches everything
+  std::vector<FilterNode> parts;
+  std::string field;
+  Operator op = Operator::equal;
+  std::vector<std::string> values;  // one, or several for `in`
+};
+
+constexpr size_t kMostFilterBytes = 4096;
+constexpr int kMostFilterDepth = 32;
+
+// "" is the filter that matches all. Errors name the column, what was found, what may stand there.
+Result<FilterNode> parse_filter(std::string_view text);
+// Fails on fields that `known` refuses, naming the nearest; entries ending in ".*" take any key.
+Result<void> check_filter(const FilterNode& filter, const std::vector<std::string>& known);
+// Compares as numbers where both sides are numbers, else as text. `look` gives a field's value.
+bool matches(const FilterNode& filter,
+             const std::function<std::optional<std::string>(const std::string& field)>& look);
+
+// "created_at desc, name" -> [{created_at, true}, {name, false}].
+struct OrderBy {
+  std::string field;
+  bool descending = false;
+};
+Result<std::vector<OrderBy>> parse_order(std::string_view text,
+                                         const std::vector<std::string>& known);
+
+}  // namespace hearth

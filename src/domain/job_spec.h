@@ -1,0 +1,177 @@
+// The job file (version 1): what a user wants to run. The public surface; it changes only by
+// adding.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "domain/codec.h"
+#include "domain/describe.h"
+
+namespace hearth {
+
+enum class JobKind { job, service, search, pipeline };
+enum class CpuLimit { weight, hard };
+enum class Launch { plain, torchrun, tf, dmlc, mpi, jax, paddle };
+enum class FailureClass {
+  exit,
+  signal,
+  oom,
+  time_limit,
+  start,
+  node,
+  preemption,
+  disk,
+  lost,
+  cancelled,
+};
+enum class JobState { queued, preparing, running, saving, succeeded, failed, cancelled };
+
+struct Environment {
+  std::string name = "system";  // system, or NAME[@VERSION]
+  std::string prefix, venv, image;
+  bool operator==(const Environment&) const = default;
+};
+struct Code {
+  std::string directory;  // as written; the client resolves it against the job file
+  std::string git, ref;
+  bool operator==(const Code&) const = default;
+};
+struct Command {
+  std::string text;                // for sh -c
+  std::vector<std::string> words;  // exec without a shell
+  bool empty() const { return text.empty() && words.empty(); }
+  bool operator==(const Command&) const = default;
+};
+struct Param {
+  AnyJson value;
+  bool live = false;
+  std::optional<double> min, max;
+  bool operator==(const Param&) const = default;
+};
+struct Resources {
+  double cpus = 1;
+  CpuLimit cpu_limit = CpuLimit::weight;
+  Size memory{2LL << 30};
+  int64_t gpus = 0;
+  std::vector<std::string> gpu_model;
+  double gpu_share = 1;
+  std::optional<Size> gpu_memory;
+  bool operator==(const Resources&) const = default;
+};
+struct Role {
+  int64_t replicas = 1;
+  Command command;
+  Resources resources;
+  bool operator==(const Role&) const = default;
+};
+struct DatasetUse {
+  std::string name;  // NAME[@VERSION]
+  std::string path;  // or a directory of the node
+  std::string at;
+  bool operator==(const DatasetUse&) const = default;
+};
+struct CheckpointOutput {
+  std::string path;
+  int64_t keep = 3;
+  bool operator==(const CheckpointOutput&) const = default;
+};
+struct ModelOutput {
+  std::string path, name;
+  bool operator==(const ModelOutput&) const = default;
+};
+struct Outputs {
+  std::optional<CheckpointOutput> checkpoints;
+  std::vector<ModelOutput> models;
+  std::vector<std::string> artifacts;
+  bool operator==(const Outputs&) const = default;
+};
+struct Retries {
+  int64_t limit = 3;
+  std::vector<FailureClass> on{FailureClass::node, FailureClass::preemption, FailureClass::lost};
+  bool operator==(const Retries&) const = default;
+};
+struct Notify {
+  std::vector<JobState> when;
+  std::string webhook, secret;
+  bool operator==(const Notify&) const = default;
+};
+
+struct JobSpec {
+  int64_t hearth = 1;
+  JobKind kind = JobKind::job;
+  std::string name;
+  std::string project = "default";
+  std::string experiment;  // "": the name
+  std::map<std::string, std::string> labels;
+  Environment environment;
+  std::map<std::string, std::string> env;
+  std::vector<std::string> secrets;
+  Code code;
+  Command command;
+  Launch launch = Launch::plain;
+  std::map<std::string, Role> roles;
+  std::map<std::string, Param> params;
+  Resources resources;
+  std::vector<DatasetUse> datasets;
+  Outputs outputs;
+  Retries retries;
+  std::optional<Span> time_limit;
+  int64_t priority = 50;
+  std::vector<Notify> notify;
+  bool operator==(const JobSpec&) const = default;
+};
+
+// Decodes and checks a job file: field errors and rules between fields, all at once.
+Result<JobSpec> parse_job_yaml(std::string_view text);
+Result<JobSpec> parse_job_node(const Node& node);  // the same for JSON bodies
+// What is decoded but cannot run yet (venv, images, git, services, more than one role or replica),
+// refused in words that say so; nothing when it can run.
+Result<void> check_runnable(const JobSpec& spec);
+// "params.lr=0.1" applied to the tree before decoding; errors as for the file.
+Result<void> apply_set(Node& root, std::string_view assignment);
+// The roles in order; a job without `roles` has one named "worker" with its command and resources.
+std::map<std::string, Role> roles_of(const JobSpec& spec);
+// Replaces ${params.x}: in a text command by "${HEARTH_PARAM_x}" in a form safe inside the shell's
+// quoting rules, in words by the value itself. Errors name an unknown parameter.
+struct ReadyCommand {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;  // HEARTH_PARAM_<name> -> value as text
+};
+Result<ReadyCommand> make_command(const Command& command,
+                                  const std::map<std::string, Param>& params);
+
+template <>
+struct Words<JobKind> {
+  static constexpr std::string_view name = "JobKind";
+  static constexpr std::array<std::string_view, 4> words{"job", "service", "search", "pipeline"};
+};
+template <>
+struct Words<CpuLimit> {
+  static constexpr std::string_view name = "CpuLimit";
+  static constexpr std::array<std::string_view, 2> words{"weight", "hard"};
+};
+template <>
+struct Words<Launch> {
+  static constexpr std::string_view name = "Launch";
+  static constexpr std::array<std::string_view, 7> words{"plain", "torchrun", "tf",    "dmlc",
+                                                         "mpi",   "jax",      "paddle"};
+};
+template <>
+struct Words<FailureClass> {
+  static constexpr std::string_view name = "FailureClass";
+  static constexpr std::array<std::string_view, 10> words{
+      "exit", "signal",     "oom",  "time_limit", "start",
+      "node", "preemption", "disk", "lost",       "cancelled"};
+};
+template <>
+struct Words<JobState> {
+  static constexpr std::string_view name = "JobState";
+  static constexpr std::array<std::string_view, 7> words{
+      "queued", "preparing", "running", "saving", "succeeded", "failed", "cancelled"};
+};
+
+}  // namespace hearth

@@ -1,0 +1,22 @@
+// JSON Schema (2020-12) and documentation from field lists.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "domain/describe.h"
+
+namespace hearth {
+
+enum class SchemaFor { input, output };
+
+// The schema of one type; nested objects and enumerations are given as {"$ref": prefix + name} and
+// handed to `need` so that the caller emits each once.
+std::string json_schema(const Type& type, SchemaFor use, const std::string& ref_prefix,
+                        const std::function<void(const Type&)>& need);
+// A whole document with $defs: what `hearth job schema` prints and editors use.
+std::string job_file_schema();
+// A Markdown table of the fields: name, type, default, bounds, meaning.
+std::string markdown_table(const Type& type);
+
+}  // namespace hearth
