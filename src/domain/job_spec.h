@@ -35,10 +35,10 @@ struct Environment {
   std::string prefix, venv, image;
   bool operator==(const Environment&) const = default;
 };
-struct Code {
+struct CodeSource {
   std::string directory;  // as written; the client resolves it against the job file
   std::string git, ref;
-  bool operator==(const Code&) const = default;
+  bool operator==(const CodeSource&) const = default;
 };
 struct Command {
   std::string text;                // for sh -c
@@ -110,7 +110,7 @@ struct JobSpec {
   Environment environment;
   std::map<std::string, std::string> env;
   std::vector<std::string> secrets;
-  Code code;
+  CodeSource code;
   Command command;
   Launch launch = Launch::plain;
   std::map<std::string, Role> roles;

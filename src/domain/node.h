@@ -1,0 +1,66 @@
+// What an executor says there is: nodes and GPUs as a tree of cells.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "domain/describe.h"
+
+namespace hearth {
+
+struct Gpu {
+  std::string uuid, model;
+  int64_t index = 0;
+  int64_t memory_bytes = 0;
+  std::string numa, link;  // cells it lies in: NUMA node, switch or NVLink clique
+  bool healthy = true;
+  std::string problem;  // why it is not
+  bool operator==(const Gpu&) const = default;
+};
+template <>
+struct Describe<Gpu> {
+  static constexpr std::string_view name = "Gpu", doc = "One GPU or MIG instance.";
+  static void fields(Fields<Gpu>& f) {
+    f("uuid", &Gpu::uuid, "the driver's name for it");
+    f("model", &Gpu::model, "marketing name");
+    f("index", &Gpu::index, "the driver's number");
+    f("memory_bytes", &Gpu::memory_bytes, "its memory");
+    f("numa", &Gpu::numa, "NUMA node it hangs on");
+    f("link", &Gpu::link, "switch or NVLink clique");
+    f("healthy", &Gpu::healthy, "may be given to jobs");
+    f("problem", &Gpu::problem, "why it may not");
+  }
+};
+
+struct NodeInfo {
+  std::string name, pool;
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  std::vector<Gpu> gpus;
+  std::string rack, spine;
+  std::map<std::string, std::string> labels;
+  bool ready = true;
+  bool cordoned = false;
+  std::string problem;
+  bool operator==(const NodeInfo&) const = default;
+};
+template <>
+struct Describe<NodeInfo> {
+  static constexpr std::string_view name = "Node", doc = "A machine that runs tasks.";
+  static void fields(Fields<NodeInfo>& f) {
+    f("name", &NodeInfo::name, "unique in its pool");
+    f("pool", &NodeInfo::pool, "whose");
+    f("cpus", &NodeInfo::cpus, "cores for tasks");
+    f("memory_bytes", &NodeInfo::memory_bytes, "memory for tasks");
+    f("gpus", &NodeInfo::gpus, "its GPUs");
+    f("rack", &NodeInfo::rack, "cell above");
+    f("spine", &NodeInfo::spine, "cell above the rack");
+    f("labels", &NodeInfo::labels, "for people and constraints");
+    f("ready", &NodeInfo::ready, "takes tasks");
+    f("cordoned", &NodeInfo::cordoned, "an admin has closed it to new tasks");
+    f("problem", &NodeInfo::problem, "why it is not ready");
+  }
+};
+
+}  // namespace hearth
