@@ -1,0 +1,91 @@
+// Control groups of a task: version 1 (also beside 2, "hybrid"), version 2 as root, version 2
+// delegated to an ordinary user, or none, with words that say why.
+//
+// `cpus` is a weight (cpu.shares = 1024 x cpus, cpu.weight = 100 x cpus): a hard quota, which costs
+// short programs up to 100 ms, only when asked. Task groups lie below a parent of their own, never
+// in the server's unit. kernel: Documentation/admin-guide/cgroup-v{1,2}.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace hearth::os {
+
+enum class CgroupVersion { none, v1, v2 };
+
+struct CgroupSupport {
+  CgroupVersion version = CgroupVersion::none;
+  bool memory = false, cpu = false, pids = false;  // limits that can be set
+  bool freeze = false;
+  bool delegated = false;  // v2 below a part that this user was given
+  // v1: controller -> the directory below which tasks get theirs. v2: one entry "".
+  std::map<std::string, std::string> parents;
+  std::string why;  // what was found, and for each limit that cannot be set why, and the mend
+};
+
+struct CgroupOptions {
+  std::string mount = "/sys/fs/cgroup";
+  std::string parent =
+      "hearth";  // folder of all tasks, below the top (v1, v2 as root) or below the
+                 // highest group that was delegated; must not be a systemd unit's
+};
+// Makes the parent (and on v2 turns the controllers on for it) and tries what can be set.
+CgroupSupport detect_cgroups(const CgroupOptions& options = {});
+
+struct CgroupLimits {
+  int64_t memory_bytes = 0;         // 0 = no limit; swap is not given on top
+  double cpus = 0;                  // weight; 0 = the default
+  std::optional<double> cpu_quota;  // cores, hard
+  int64_t pids = 0;                 // 0 = no limit
+};
+
+struct CgroupStats {
+  int64_t memory_bytes = 0;       // now, page cache included
+  int64_t memory_peak_bytes = 0;  // 0 where the kernel does not say
+  int64_t oom_kills = 0;          // processes ended by this group's limit
+  Duration cpu;
+  Duration throttled;  // by the quota
+  int64_t read_bytes = 0, write_bytes = 0;
+  int64_t pids = 0;
+};
+
+class Cgroup {
+ public:
+  // exists if there is one of that name. `name`: letters, digits, '-', '_', '.'.
+  static Result<Cgroup> create(const CgroupSupport& support, const std::string& name,
+                               const CgroupLimits& limits);
+  // One made earlier, after a restart. not_found if none of its folders is there.
+  static Result<Cgroup> open(const CgroupSupport& support, const std::string& name);
+  Cgroup() = default;
+
+  // What a process is moved by: write its pid, or "0" for oneself (SpawnOptions::cgroup_procs).
+  std::vector<std::string> procs_files() const;
+  const std::map<std::string, std::string>& folders() const { return folders_; }
+  Result<void> add(pid_t pid) const;
+  Result<std::vector<pid_t>> processes() const;  // subfolders included
+  Result<CgroupStats> stats() const;
+  // Nobody in it runs until thaw. unsupported where there is no freezer.
+  Result<void> freeze() const;
+  Result<void> thaw() const;
+  // SIGKILL to all, again until it is empty; timeout if that does not come about.
+  Result<void> kill_all(Duration deadline) const;
+  // With empty subfolders; waits a little for the last exits. conflict while processes are in it.
+  Result<void> remove() const;
+
+ private:
+  CgroupVersion version_ = CgroupVersion::none;
+  std::map<std::string, std::string> folders_;  // as CgroupSupport::parents, with the name
+};
+
+// The names of groups below the parent: what an earlier server left behind.
+Result<std::vector<std::string>> list_cgroups(const CgroupSupport& support);
+
+}  // namespace hearth::os
