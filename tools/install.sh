@@ -37,8 +37,9 @@ while read -r package program; do
 done < <(wanted unpack "$@")
 ((${#missing[@]} + ${#unpack[@]})) || exit 0
 
-log=$(mktemp "${TMPDIR:-/tmp}/hearth-install.XXXXXX")
-trap 'rm -f "$log"' EXIT
+place=$(mktemp -d "${TMPDIR:-/tmp}/hearth-install.XXXXXX")
+trap 'rm -rf "$place"' EXIT
+log=$place/log
 
 # Root by itself, by sudo without a prompt, or by sudo that can ask on this terminal.
 root=()
@@ -91,18 +92,14 @@ if ((${#missing[@]})); then
   say "Installing ${#missing[@]} Debian packages${size:+ and what they need, $size}: ${missing[*]}"
   # The status lines of apt: dlstatus:N:PERCENT:TEXT while fetching, pmstatus:PACKAGE:PERCENT:TEXT.
   set +e
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get install -y \
-    --no-install-recommends -o DPkg::Lock::Timeout=$kLockSeconds -o Dpkg::Use-Pty=0 \
-    -o Acquire::Retries=3 -o APT::Status-Fd=1 "${missing[@]}" 2>&1 </dev/null |
-    while IFS= read -r line; do
-      case $line in
-        dlstatus:* | pmstatus:*)
-          IFS=: read -r kind _ percent text <<<"$line"
-          [[ $kind == dlstatus ]] && step=fetching || step=installing
-          live "  $step" "${percent%.*}" "$text"
-          ;;
-        *) printf '%s\n' "$line" >>"$log" ;;
-      esac
+  # sudo closes other descriptors, so the inner shell makes the one for the status lines.
+  "${root[@]}" bash -c 'exec 3>&1 >>"$0" 2>&1; exec env DEBIAN_FRONTEND=noninteractive "$@"' "$log" \
+    LC_ALL=C.UTF-8 apt-get install -y --no-install-recommends -o APT::Status-Fd=3 \
+    -o DPkg::Lock::Timeout=$kLockSeconds -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
+    "${missing[@]}" </dev/null |
+    while IFS=: read -r kind _ percent text; do
+      [[ $kind == dlstatus ]] && step=fetching || step=installing
+      [[ $percent == *[0-9]* ]] && live "  $step" "${percent%.*}" "$text"
     done
   status=${PIPESTATUS[0]}
   set -e
@@ -113,13 +110,12 @@ fi
 
 for pair in "${unpack[@]}"; do
   read -r package program <<<"$pair"
-  place=$(mktemp -d "${TMPDIR:-/tmp}/hearth-unpack.XXXXXX")
-  if (cd "$place" && apt-get download -qq "$package" >"$log" 2>&1 && dpkg-deb -x ./*.deb .) 2>>"$log"; then
+  mkdir "$place/$package"
+  if (cd "$place/$package" && apt-get download -qq "$package" && dpkg-deb -x ./*.deb .) >"$log" 2>&1; then
     mkdir -p build/tools/bin
-    cp "$place/$program" build/tools/bin/
+    cp "$place/$package/$program" build/tools/bin/
     say "Took ${program##*/} out of Debian's package $package, into build/tools/bin"
   else
     warn "Could not take ${program##*/} out of Debian's package $package: $(tail -n 1 "$log")"
   fi
-  rm -rf "$place"
 done
