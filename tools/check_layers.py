@@ -3,9 +3,9 @@
 
     tools/check_layers.py [ROOT]
 
-The tables below are the include rule of docs/adr/0001: a folder under src/ is a room, it includes
-itself, the rooms its row names, and the libraries its row names. To give a room another neighbour is
-a decision: change the row here and write down why.
+The tables below are the include rule of docs/adr/0001: a folder under src/ is a room, it
+includes itself, the rooms its row names, and the libraries its row names. Another neighbour for
+a room is a decision: change the row here and write down why.
 """
 import os
 import re
@@ -28,8 +28,8 @@ ROOMS = {
     "datasets": (3, "base domain os objects", "codecs"),
     "ps": (3, "base domain os", ""),
     "serve": (3, "base domain os net", ""),
-    "control": (4, "base domain os sched tune advise track hw net db objects executors datasets ps serve",
-                ""),
+    "control": (4, "base domain os sched tune advise track hw net db objects executors datasets "
+                   "ps serve", ""),
     "shim": (4, "base domain os hw net track objects datasets", ""),
     "api": (5, "base domain net control", ""),
     "client": (5, "base domain net", ""),
@@ -115,7 +115,8 @@ class Checker:
             text = f.read()
         room = path.split("/")[1] if path.startswith("src/") else None
         if room is not None and room not in self.rooms:
-            self.fail(path, 1, f"the room '{room}' is not in the table", "give it a row, with a reason")
+            self.fail(path, 1, f"the room '{room}' is not in the table",
+                      "give it a row, with a reason")
             return
         for match in INCLUDE.finditer(text):
             line = text.count("\n", 0, match.start()) + 1

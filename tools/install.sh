@@ -87,7 +87,7 @@ fi
 
 if ((${#missing[@]})); then
   started=$SECONDS
-  size=$(LC_ALL=C apt-get install --no-install-recommends --assume-no "${missing[@]}" 2>/dev/null |
+  size=$("${root[@]}" env LC_ALL=C apt-get install --no-install-recommends --assume-no "${missing[@]}" 2>/dev/null |
     sed -nE 's/^Need to get ([0-9.,]+ .?B).*/\1/p') || true
   say "Installing ${#missing[@]} Debian packages${size:+ and what they need, $size}: ${missing[*]}"
   # The status lines of apt: dlstatus:N:PERCENT:TEXT while fetching, pmstatus:PACKAGE:PERCENT:TEXT.
