@@ -1,59 +1,65 @@
 #include "base/signals.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace hearth {
+namespace {
+
+// More topics than this are forgotten; whoever asks for one of them then looks once more in vain.
+constexpr size_t kMostTopics = 65536;
+
+using Wake = std::function<void()>;
+
+}  // namespace
 
 struct SignalsState {
-  struct Waiter {
-    uint64_t id;
-    std::string topic;
-    uint64_t since;
-    std::function<void()> wake;
-  };
-  std::mutex mutex;
+  mutable std::mutex mutex;
   // Versions come from one counter, so a topic that was forgotten never repeats one.
   uint64_t counter = 0;
   uint64_t forgotten_up_to = 0;
   std::map<std::string, uint64_t, std::less<>> versions;
-  std::vector<Waiter> waiters;
+  // By topic, then by subscription: a notify touches its own waiters alone.
+  std::map<std::string, std::unordered_map<uint64_t, Wake>, std::less<>> waiters;
   uint64_t next_id = 1;
 
   uint64_t version(std::string_view topic) const {
     const auto found = versions.find(topic);
     return found == versions.end() ? forgotten_up_to : found->second;
   }
+  void raise(std::string_view topic) {
+    if (versions.size() >= kMostTopics) {
+      forgotten_up_to = counter;
+      versions.clear();
+    }
+    ++counter;
+    const auto found = versions.find(topic);
+    if (found != versions.end()) {
+      found->second = counter;
+    } else {
+      versions.emplace(topic, counter);
+    }
+  }
 };
-
-namespace {
-// More topics than this are forgotten; whoever waits on one of them then looks once more in vain.
-constexpr size_t kMostTopics = 65536;
-}  // namespace
 
 Signals::Signals() : state_(std::make_shared<SignalsState>()) {}
 Signals::~Signals() = default;
 
 void Signals::notify(std::string_view topic) {
-  std::vector<std::function<void()>> wakes;
+  std::unordered_map<uint64_t, Wake> woken;
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->versions.size() >= kMostTopics) {
-      state_->forgotten_up_to = state_->counter;
-      state_->versions.clear();
-    }
-    state_->versions[std::string(topic)] = ++state_->counter;
-    std::erase_if(state_->waiters, [&](SignalsState::Waiter& waiter) {
-      if (waiter.topic != topic) return false;
-      wakes.push_back(std::move(waiter.wake));
-      return true;
-    });
+    state_->raise(topic);
+    const auto found = state_->waiters.find(topic);
+    if (found == state_->waiters.end()) return;
+    woken = std::move(found->second);
+    state_->waiters.erase(found);
   }
-  for (const auto& wake : wakes) wake();
+  for (const auto& [id, wake] : woken) wake();
 }
 
 uint64_t Signals::version(std::string_view topic) const {
@@ -68,8 +74,9 @@ Signals::Subscription Signals::wait(std::string_view topic, uint64_t since,
     const std::lock_guard lock(state_->mutex);
     if (state_->version(topic) <= since) {
       subscription.state_ = state_;
+      subscription.topic_ = topic;
       subscription.id_ = state_->next_id++;
-      state_->waiters.push_back({subscription.id_, std::string(topic), since, std::move(wake)});
+      state_->waiters[subscription.topic_].emplace(subscription.id_, std::move(wake));
       return subscription;
     }
   }
@@ -95,6 +102,7 @@ bool Signals::wait_for(std::string_view topic, uint64_t since, int64_t micros) {
 
 Signals::Subscription& Signals::Subscription::operator=(Subscription&& other) noexcept {
   std::swap(state_, other.state_);
+  std::swap(topic_, other.topic_);
   std::swap(id_, other.id_);
   return *this;
 }
@@ -102,13 +110,15 @@ Signals::Subscription& Signals::Subscription::operator=(Subscription&& other) no
 Signals::Subscription::~Subscription() {
   const auto state = state_.lock();
   if (!state) return;
-  std::function<void()> dropped;  // destroyed outside the lock
+  Wake dropped;  // destroyed outside the lock
   const std::lock_guard lock(state->mutex);
-  std::erase_if(state->waiters, [&](SignalsState::Waiter& waiter) {
-    if (waiter.id != id_) return false;
-    dropped = std::move(waiter.wake);
-    return true;
-  });
+  const auto found = state->waiters.find(topic_);
+  if (found == state->waiters.end()) return;
+  const auto own = found->second.find(id_);
+  if (own == found->second.end()) return;
+  dropped = std::move(own->second);
+  found->second.erase(own);
+  if (found->second.empty()) state->waiters.erase(found);
 }
 
 }  // namespace hearth

@@ -1,6 +1,8 @@
 // Wakes those who wait for a topic ("jobs", "task:01H..."). A signal carries nothing: the truth is
 // in the database, a signal only says "look again". No signal is lost between looking and waiting:
 // read version(topic) first, then the state, then wait for a version greater than that.
+// A notify costs what its topic's own waiters cost, however many wait for other topics.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ class Signals {
    private:
     friend class Signals;
     std::weak_ptr<struct SignalsState> state_;
+    std::string topic_;
     uint64_t id_ = 0;
   };
   Subscription wait(std::string_view topic, uint64_t since, std::function<void()> wake);
