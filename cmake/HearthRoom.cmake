@@ -15,6 +15,9 @@ function(hearth_room name)
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)  # headers alone
+    set(sources ${CMAKE_BINARY_DIR}/pch/pch.cc)
+  endif()
 
   add_library(hearth_${name} STATIC ${sources})
   target_include_directories(hearth_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
