@@ -18,7 +18,6 @@ enum class FileOp {
   truncate,        // the file now has `size` bytes
   sync,            // fsync or fdatasync of the file
   rename,          // `path` became `to`; what was at `to` is gone
-  exchange,        // `path` and `to` changed places
   unlink,          // the file or link at `path` is gone
   make_directory,  // a new empty directory at `path`
   remove_directory,
@@ -31,7 +30,7 @@ struct FileEvent {
   FileOp op{};
   std::string path;       // absolute and lexically normal; for write, truncate and sync the path
                           // under which the file was opened
-  std::string to;         // rename, exchange, make_symlink
+  std::string to;         // rename, make_symlink
   uint64_t inode = 0;     // create, write, truncate, sync: which file, whatever its name is now
   int64_t offset = 0;     // write
   std::string_view data;  // write; valid during the call only

@@ -94,8 +94,6 @@ class File {
   Result<void> writable() const;
   Fd fd_;
   std::string path_;
-  std::string event_path_;  // absolute, for events; empty until one is wanted
-  uint64_t inode_ = 0;
   bool append_ = false;
   bool sync_failed_ = false;
 };
@@ -108,6 +106,9 @@ Result<std::string> read_file(const std::string& path, int64_t max_bytes);
 // old or the new bytes, also after power loss (Sync::no leaves out both fsyncs). `mode` is exact.
 Result<void> write_file_atomic(const std::string& path, std::string_view bytes, mode_t mode = 0644,
                                Sync sync = Sync::yes);
+// Whether write_file_atomic makes such names for its temporary files; one that is found at a start
+// was left by a crash and can go.
+bool is_temporary_name(std::string_view name);
 // Appends in one write(2) where the kernel takes it whole; creates the file if it is not there.
 Result<void> append_file(const std::string& path, std::string_view bytes, Sync sync,
                          mode_t mode = 0600);
@@ -167,7 +168,9 @@ Result<FilesystemType> filesystem_type(const std::string& path);
 
 // --- locks and temporary places --------------------------------------------------------------
 
-// flock(2) on a file that stays; the holder's pid stands in it. Released by death of the holder.
+// A lock on a file that stays; the holder's pid stands in it. Like flock(2) it belongs to the open
+// file and ends with its last holder's death; but it can be looked at without being taken
+// (F_OFD_GETLK).
 class FileLock {
  public:
   // conflict when another holds it: "PATH is held by process 123 (hearth)".

@@ -17,7 +17,9 @@ class IgnoreRules {
   void add(std::string_view folder, std::string_view text);
   // Forgets all that was added after the first `count` rules (leaving a folder on the way out).
   size_t count() const { return rules_.size(); }
-  void shrink(size_t count) { rules_.resize(count); }
+  void shrink(size_t count) {
+    rules_.erase(rules_.begin() + static_cast<ptrdiff_t>(count), rules_.end());
+  }
 
   // Whether this one name is ignored, its parents not looked at (a walk has done so already).
   bool ignored_itself(std::string_view path, bool directory) const;
