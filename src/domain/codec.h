@@ -1,8 +1,14 @@
 // JSON from and to described structs (describe.h), and the neutral tree in between.
 //
-// Encoding writes every field (absent optionals, empty lists, maps and objects that equal their
-// default are left out), secrets never; sizes and spans with their unit. Decoding collects all
-// errors, each with path, line, what was found, what is allowed and the mend.
+// Encoding writes every field, secrets never. Left out are absent optionals, zero times and, where
+// they equal the default (so that decoding brings them back), empty texts, lists, maps and nested
+// objects. Sizes and spans are written with their unit, numbers that JSON lacks as "NaN",
+// "Infinity" and "-Infinity", an object that has a shorthand and fits it as that shorthand.
+//
+// Decoding collects all errors (kMostErrors at most), each with path, line, what was found, what is
+// allowed and the mend. In YAML a number may also be written as text, and a text field takes any
+// scalar as written; in JSON the types are the writer's own and are kept strictly. null is never a
+// value: what is not given is left out.
 #pragma once
 
 #include <string>
@@ -20,7 +26,8 @@ struct Node {
   struct Member;
   Kind kind = Kind::null;
   int line = 0;
-  bool quoted = false;  // YAML: written in quotes, so never a number
+  bool quoted = false;  // written in quotes (or as a block), so a text for whoever takes any value
+  bool typed = false;   // from JSON: "3" is no number and 3 is no text
   std::string text;     // the scalar as written
   std::vector<Node> items;
   std::vector<Member> members;  // in order, no key twice
@@ -35,6 +42,7 @@ struct Node::Member {
 
 constexpr size_t kMostDocumentBytes = 1 << 20;  // of a job file or an API body
 constexpr int kMostDepth = 64;
+constexpr size_t kMostErrors = 100;  // told of one document; the last one counts the rest
 
 // YAML 1.2 core types. Errors: syntax (with line), duplicate keys, aliases, anchors, tags, several
 // documents, depth over kMostDepth, size over kMostDocumentBytes; all in Error::errors.
@@ -43,7 +51,10 @@ Result<Node> parse_yaml(std::string_view text);
 Result<Node> parse_json(std::string_view text, size_t most_bytes = kMostDocumentBytes);
 std::string to_json(const Node& node);
 
-// What clients may send differs from what the server tells: output-only fields.
+// Who wrote the document. What a client sends is checked in full: bounds, patterns, required
+// fields, no output-only and no unknown field. What a server wrote (its answers, its rows) is
+// trusted, and may come from a newer one: only types are checked, unknown fields are passed over.
+// So whoever reads a request says Origin::client.
 enum class Origin { client, server };
 
 Result<void> decode(const Node& node, const Type& type, void* object, Origin origin);

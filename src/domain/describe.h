@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,6 +83,9 @@ struct Type {
   // Accessors; only those of the kind are set. `object` is the address of the C++ value.
   int64_t (*get_integer)(const void* object) = nullptr;  // integer, enumeration, boolean
   void (*set_integer)(void* object, int64_t value) = nullptr;
+  int64_t lowest = 0, highest = 0;  // of an integer: what the C++ type holds
+  // A list's or map's content goes away; decoding replaces what the default held.
+  void (*clear)(void* object) = nullptr;
   size_t (*list_size)(const void* object) = nullptr;
   const void* (*list_at)(const void* object, size_t i) = nullptr;
   void* (*list_append)(void* object) = nullptr;
@@ -90,6 +94,7 @@ struct Type {
                                 const void* value)) = nullptr;
   void* (*map_insert)(void* object, const std::string& key) = nullptr;
   bool (*equal)(const void* a, const void* b) = nullptr;
+  const void* blank = nullptr;  // a default value of the type
 };
 
 struct Field {
@@ -168,17 +173,20 @@ class Fields {
 
  private:
   template <typename M>
-  static size_t offset_of(M T::* member) {
-    static const T sample{};
-    return static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*member)) -
-                               reinterpret_cast<const char*>(&sample));
-  }
+  static size_t offset_of(M T::* member);
   template <typename M>
   static void fill(Field& field);
   Type& type_;
 };
 
 namespace describe_detail {
+
+// A default value that lives as long as the program.
+template <typename T>
+const T& blank() {
+  static const T value{};
+  return value;
+}
 
 template <typename T>
 struct IsVector : std::false_type {};
@@ -199,6 +207,12 @@ Type make_integer(Kind kind) {
   type.kind = kind;
   type.get_integer = [](const void* p) { return static_cast<int64_t>(*static_cast<const T*>(p)); };
   type.set_integer = [](void* p, int64_t v) { *static_cast<T*>(p) = static_cast<T>(v); };
+  if constexpr (std::is_integral_v<T>) {
+    type.lowest = std::is_signed_v<T> ? static_cast<int64_t>(std::numeric_limits<T>::min()) : 0;
+    type.highest = sizeof(T) >= sizeof(int64_t)
+                       ? std::numeric_limits<int64_t>::max()
+                       : static_cast<int64_t>(std::numeric_limits<T>::max());
+  }
   return type;
 }
 
@@ -212,6 +226,7 @@ Type make_list() {
     return &(*static_cast<const T*>(p))[i];
   };
   type.list_append = [](void* p) -> void* { return &static_cast<T*>(p)->emplace_back(); };
+  type.clear = [](void* p) { static_cast<T*>(p)->clear(); };
   return type;
 }
 
@@ -227,6 +242,7 @@ Type make_map() {
   type.map_insert = [](void* p, const std::string& key) -> void* {
     return &(*static_cast<T*>(p))[key];
   };
+  type.clear = [](void* p) { static_cast<T*>(p)->clear(); };
   return type;
 }
 
@@ -264,6 +280,7 @@ Type make() {
     Fields<T> fields(type);
     Describe<T>::fields(fields);
   }
+  type.blank = &blank<T>();
   type.equal = [](const void* a, const void* b) {
     return *static_cast<const T*>(a) == *static_cast<const T*>(b);
   };
@@ -276,6 +293,14 @@ template <typename T>
 const Type& type_of() {
   static const Type type = describe_detail::make<T>();
   return type;
+}
+
+template <typename T>
+template <typename M>
+size_t Fields<T>::offset_of(M T::* member) {
+  const T& sample = describe_detail::blank<T>();
+  return static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*member)) -
+                             reinterpret_cast<const char*>(&sample));
 }
 
 template <typename T>
