@@ -1,0 +1,78 @@
+// Jobs from submit to end: the service the API calls, and the loop that starts, watches and ends
+// attempts. The rules are pure and stand in state.h (the table) and update.h.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/context.h"
+#include "db/table.h"
+#include "domain/identity.h"
+#include "domain/job.h"
+#include "domain/run.h"
+#include "executors/executor.h"
+
+namespace hearth::control {
+
+struct SubmitRequest {
+  std::string yaml;              // the job file as it is...
+  std::optional<Node> json;      // ...or its tree
+  std::vector<std::string> set;  // "params.lr=0.1"
+  std::string code_digest;       // of an uploaded bundle; required when the spec has code
+  GitState git;
+};
+
+// What a submit would do, for `job check` and the page's form.
+struct CheckAnswer {
+  JobSpec spec;
+  bool runnable = false;
+  Reason reason;  // why it would wait; code "now" when it would start at once
+};
+
+struct LiveChange {
+  std::string name;
+  AnyJson value;
+};
+
+class Access;
+
+struct JobsOptions {
+  std::string server_socket, server_url, objects_directory;
+  std::vector<std::string>
+      path_roots;  // for `datasets: path`; empty: any (an ordinary user's server)
+  std::optional<std::pair<int64_t, int64_t>> task_uids;
+};
+
+class Jobs {
+ public:
+  Jobs(Context context, Access& access, executors::Executor& executor, JobsOptions options);
+  ~Jobs();
+
+  Result<Job> submit(const Identity& who, const SubmitRequest& request);
+  Result<CheckAnswer> check(const Identity& who, const SubmitRequest& request);
+  Result<Job> get(const Identity& who, const std::string& id_or_name, const std::string& project);
+  Result<db::ListPage<Job>> list(const Identity& who, const std::string& project,
+                                 db::ListQuery query);
+  Result<Job> cancel(const Identity& who, const std::string& id);
+  Result<Job> retry(const Identity& who, const std::string& id);    // a new attempt of an ended job
+  Result<void> remove(const Identity& who, const std::string& id);  // ended jobs only
+  Result<std::vector<Attempt>> attempts(const Identity& who, const std::string& id);
+  Result<std::vector<Task>> tasks(const Identity& who, const std::string& id);
+  Result<std::vector<Checkpoint>> checkpoints(const Identity& who, const std::string& id);
+  Result<std::vector<NodeInfo>> nodes(const Identity& who);
+
+  // Live parameters: bounds and types of the job file are enforced.
+  Result<Job> set_live(const Identity& who, const std::string& id,
+                       const std::vector<LiveChange>& changes);
+
+  // The loop: recover() what ran before, then schedule and reconcile until stop().
+  Result<void> start();
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hearth::control
