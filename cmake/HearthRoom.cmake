@@ -1,8 +1,9 @@
 # hearth_room(NAME ROOMS a b LIBRARIES x y)
 #
 # Declares the library of one room from the .cc files beside the calling CMakeLists.txt (subfolders
-# included), and the test program NAME_test from its *_test.cc files. A folder of a room that has a
-# CMakeLists.txt of its own is left to it (executors/mock, db/sqlite ...).
+# included), the test program NAME_test from its *_test.cc files, and with HEARTH_FUZZ one libFuzzer
+# program ROOM_NAME_fuzz for each NAME_fuzz.cc. A folder of a room that has a CMakeLists.txt of its
+# own is left to it (executors/mock, db/sqlite ...).
 function(hearth_room name)
   cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES;TEST_LIBRARIES;TEST_ROOMS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS *.cc)
@@ -15,6 +16,8 @@ function(hearth_room name)
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(fuzzers ${all})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   if(NOT sources)  # headers alone
     set(sources ${CMAKE_BINARY_DIR}/pch/pch.cc)
   endif()
@@ -30,11 +33,23 @@ function(hearth_room name)
     hearth_test(${name}_test SOURCES ${tests} ROOMS ${name} ${ARG_TEST_ROOMS}
                 LIBRARIES ${ARG_TEST_LIBRARIES})
   endif()
+  if(HEARTH_FUZZ AND fuzzers)
+    # Coverage counters only in the rooms that are fuzzed, so that the rest stays quick.
+    target_compile_options(hearth_${name} PRIVATE -fsanitize=fuzzer-no-link)
+    foreach(source ${fuzzers})
+      get_filename_component(stem ${source} NAME_WE)
+      hearth_fuzz(${name}_${stem} SOURCES ${source} ROOMS ${name})
+    endforeach()
+  endif()
 endfunction()
 
-# hearth_test(NAME SOURCES ... ROOMS ... LIBRARIES ...): one GoogleTest program, each case a ctest.
+# hearth_test(NAME SOURCES ... ROOMS ... LIBRARIES ... [LABEL group]): one GoogleTest program, each
+# case a ctest. LABEL is the group of ./test that runs it; unit where it says nothing.
 function(hearth_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_SOURCES})
@@ -42,5 +57,18 @@ function(hearth_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_ROOMS} ${ARG_LIBRARIES} GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM hearth_pch)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS unit)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
+endfunction()
+
+# hearth_fuzz(NAME SOURCES ... ROOMS ...): a libFuzzer program build/PRESET/fuzz/NAME, which
+# test/fuzz/run finds there. Its seeds are the files of test/fuzz/seeds/NAME, where there are any.
+function(hearth_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_ROOMS PREPEND hearth_)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_ROOMS} ${ARG_LIBRARIES})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endfunction()

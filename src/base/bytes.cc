@@ -101,6 +101,7 @@ std::string to_base64url(std::span<const std::byte> bytes) {
 
 Result<Bytes> from_base64(std::string_view text) {
   while (text.ends_with('=')) text.remove_suffix(1);
+  if (text.size() % 4 == 1) return Error::invalid("a base64 text is cut off");
   Bytes out;
   out.reserve(text.size() * 3 / 4);
   uint32_t group = 0;

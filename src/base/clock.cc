@@ -36,6 +36,35 @@ class SystemRandom : public Random {
   }
 };
 
+bool take(std::string_view& rest, std::string_view word) {
+  if (!rest.starts_with(word)) return false;
+  rest.remove_prefix(word.size());
+  return true;
+}
+
+// Exactly `digits` digits whose value lies in [lowest, highest].
+bool take_number(std::string_view& rest, size_t digits, int lowest, int highest, int& value) {
+  if (rest.size() < digits) return false;
+  value = 0;
+  for (const char c : rest.substr(0, digits)) {
+    if (c < '0' || c > '9') return false;
+    value = value * 10 + (c - '0');
+  }
+  rest.remove_prefix(digits);
+  return value >= lowest && value <= highest;
+}
+
+// One digit at least; what is finer than a microsecond is cut off.
+bool take_fraction(std::string_view& rest, int64_t& micros) {
+  size_t digits = 0;
+  for (int64_t unit = 100'000; digits < rest.size(); ++digits, unit /= 10) {
+    if (rest[digits] < '0' || rest[digits] > '9') break;
+    micros += (rest[digits] - '0') * unit;
+  }
+  rest.remove_prefix(digits);
+  return digits > 0;
+}
+
 }  // namespace
 
 Clock& system_clock() {
@@ -96,31 +125,36 @@ std::string to_rfc3339(Time time) {
 }
 
 Result<Time> from_rfc3339(std::string_view text) {
-  const std::string copy(text);
+  const Error wrong =
+      Error::invalid(format("'{}' is not a time", text), "write it as 2026-11-20T05:37:58Z");
+  std::string_view rest = text;
   tm parts{};
-  const char* rest = strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const auto wrong = [&] {
-    return Error::invalid(format("'{}' is not a time", text), "write it as 2026-11-20T05:37:58Z");
-  };
-  if (rest == nullptr) return wrong();
+  if (!take_number(rest, 4, 0, 9999, parts.tm_year) || !take(rest, "-") ||
+      !take_number(rest, 2, 1, 12, parts.tm_mon) || !take(rest, "-") ||
+      !take_number(rest, 2, 1, 31, parts.tm_mday) || !(take(rest, "T") || take(rest, "t")) ||
+      !take_number(rest, 2, 0, 23, parts.tm_hour) || !take(rest, ":") ||
+      !take_number(rest, 2, 0, 59, parts.tm_min) || !take(rest, ":") ||
+      !take_number(rest, 2, 0, 60, parts.tm_sec))
+    return wrong;
   int64_t micros = 0;
-  if (*rest == '.') {
-    int64_t unit = 100'000;
-    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) micros += (*rest - '0') * unit;
+  if (take(rest, ".") && !take_fraction(rest, micros)) return wrong;
+  int offset = 0;
+  if (!take(rest, "Z") && !take(rest, "z")) {
+    const int sign = take(rest, "+") ? 1 : take(rest, "-") ? -1 : 0;
+    int hours = 0, minutes = 0;
+    if (sign == 0 || !take_number(rest, 2, 0, 23, hours) || !take(rest, ":") ||
+        !take_number(rest, 2, 0, 59, minutes))
+      return wrong;
+    offset = sign * (hours * 3600 + minutes * 60);
   }
-  int64_t offset = 0;
-  if (*rest == 'Z' || *rest == 'z') {
-    ++rest;
-  } else if (*rest == '+' || *rest == '-') {
-    int hours = 0, minutes = 0, used = 0;
-    if (std::sscanf(rest + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2) return wrong();
-    offset = (hours * 3600 + minutes * 60) * (*rest == '-' ? -1 : 1);
-    rest += 1 + used;
-  } else {
-    return wrong();
-  }
-  if (*rest != '\0') return wrong();
-  return Time{(static_cast<int64_t>(timegm(&parts)) - offset) * 1'000'000 + micros};
+  if (!rest.empty()) return wrong;
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  const int day = parts.tm_mday;
+  const bool leap = parts.tm_sec == 60;
+  const int64_t seconds = timegm(&parts);  // puts 30 February on a day of March
+  if (parts.tm_mday != day && !leap) return wrong;
+  return Time{(seconds - offset) * 1'000'000 + micros};
 }
 
 }  // namespace hearth
