@@ -42,10 +42,10 @@ namespace hearth::track {
 
 constexpr size_t kFrameHeaderBytes = 48;
 constexpr size_t kMostRecordBytes = 64 * 1024;
-constexpr size_t kFrameTargetBytes = 256 * 1024;        // FrameWriter::full() from here on
-constexpr size_t kMostAppendBytes = 8 * 1024 * 1024;    // of one FrameWriter::append
-constexpr size_t kMostPayloadBytes = 16 * 1024 * 1024;  // a longer frame is refused
-constexpr size_t kMostJoinedBytes = 16 * 1024 * 1024;   // LineJoiner gives a longer line in parts
+constexpr size_t kFrameTargetBytes = 256 * 1024;       // FrameWriter::full() from here on
+constexpr size_t kMostAppendBytes = 4 * 1024 * 1024;   // of one FrameWriter::append
+constexpr size_t kMostPayloadBytes = 6 * 1024 * 1024;  // a frame fits into a sync body
+constexpr size_t kMostJoinedBytes = 16 * 1024 * 1024;  // LineJoiner gives a longer line in parts
 
 enum class Stream : uint8_t { out = 0, err = 1, hearth = 2 };
 constexpr size_t kStreams = 3;
