@@ -1,11 +1,12 @@
 // The Database interface: portable SQL (SQLite and PostgreSQL), transactions as functions.
 //
 // Placeholders are $1, $2...; the same text serves both engines: ON CONFLICT, RETURNING, integers
-// of 64 bits, TEXT, BYTEA/BLOB as `BLOB` (a macro of the migrations), no engine's own functions.
+// of 64 bits, TEXT, bytes as `{blob}` (a macro of the migrations), no engine's own functions.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,10 @@ class Row {
 };
 
 // Statements inside one transaction; belongs to the thread that runs the function.
+//
+// After an error from execute() or query() the transaction is lost (as in PostgreSQL): the work has
+// to return an error, and a work that goes on and succeeds is rolled back with `internal`. What may
+// already be there is asked first, or written with ON CONFLICT.
 class Session {
  public:
   virtual ~Session() = default;
@@ -56,10 +61,14 @@ using Work = std::function<Result<void>(Session&)>;
 class Database {
  public:
   virtual ~Database() = default;
-  // Runs `work` in a transaction and returns once it is durable (synced). Work may run again, so it
-  // changes nothing but the database; an error from it rolls its own changes back and no other's.
+  // Runs `work` in a transaction and returns once it is durable (synced). Work may run again and
+  // may run on another thread, so it changes nothing but the database and what the caller holds for
+  // its answer; an error from it rolls its own changes back and no other's. Work is quick (no file,
+  // no network: all writers wait behind it) and calls neither write() nor read(). Errors of its
+  // own: unavailable while refusing().
   virtual Result<void> write(const Work& work) = 0;
-  // A consistent view; sees every write that was acknowledged before the call.
+  // A consistent view; sees every write that was acknowledged before the call. Runs on this thread.
+  // Errors of its own: busy when all readers stay taken.
   virtual Result<void> read(const Work& work) = 0;
   // A whole, consistent copy in one step into the new file `path`, synced. Runs beside writes.
   virtual Result<void> snapshot(const std::string& path) = 0;

@@ -1,0 +1,222 @@
+#include "db/sqlite/writer.h"
+
+#include <sqlite3.h>
+
+#include "base/log.h"
+
+namespace hearth::db {
+namespace {
+
+int note_wal_pages(void* target, sqlite3*, const char*, int pages) {
+  *static_cast<int*>(target) = pages;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Connection> connection, Health& health, Stats& stats, Clock& clock,
+               int checkpoint_pages)
+    : connection_(std::move(connection)),
+      health_(health),
+      stats_(stats),
+      clock_(clock),
+      checkpoint_pages_(checkpoint_pages),
+      next_checkpoint_pages_(checkpoint_pages) {
+  sqlite3_wal_hook(connection_->handle(), note_wal_pages, &wal_pages_);
+  stats_.queue_bound.set(kQueueBound);
+  stats_.wal_bound.set(static_cast<double>(kRestartPages) * Connection::kPageBytes);
+  thread_ = std::thread([this] { loop(); });
+}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  filled_.notify_all();
+  room_.notify_all();
+  thread_.join();
+}
+
+Result<void> Writer::write(const Work& work) {
+  if (health_.refuses()) return health_.error();
+  Item item{.work = &work};
+  return wait_for(item);
+}
+
+Result<void> Writer::alone(const Alone& work) {
+  Item item{.alone = &work};
+  return wait_for(item);
+}
+
+Result<void> Writer::wait_for(Item& item) {
+  CHECK(std::this_thread::get_id() != thread_.get_id());  // a work that waits for itself
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [&] { return stopping_ || queue_.size() < kQueueBound; });
+  if (stopping_) return Error::unavailable("the database is closing");
+  queue_.push_back(&item);
+  stats_.queue_length.set(static_cast<double>(queue_.size()));
+  filled_.notify_one();
+  done_.wait(lock, [&] { return item.done; });
+  return std::move(item.result);
+}
+
+void Writer::loop() {
+  for (;;) {
+    Batch batch = take();
+    if (!batch.empty()) {
+      run(std::move(batch));
+      checkpoint_when_due();
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    if (stopping_ && queue_.empty()) break;
+  }
+  close();
+}
+
+Writer::Batch Writer::take() {
+  Batch batch;
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return stopping_ || !queue_.empty(); };
+  if (health_.is_full()) {
+    if (!filled_.wait_for(lock, kProbeEvery.chrono(), ready)) {
+      lock.unlock();
+      probe();
+      return batch;
+    }
+  } else {
+    filled_.wait(lock, ready);
+  }
+  while (!queue_.empty() && batch.size() < kBatchBound) {
+    // What runs alone is a batch of its own.
+    if (queue_.front()->alone != nullptr && !batch.empty()) break;
+    batch.push_back(queue_.front());
+    queue_.pop_front();
+    if (batch.back()->alone != nullptr) break;
+  }
+  stats_.queue_length.set(static_cast<double>(queue_.size()));
+  lock.unlock();
+  room_.notify_all();
+  return batch;
+}
+
+void Writer::put_back(const Batch& items) {
+  const std::lock_guard lock(mutex_);
+  queue_.insert(queue_.begin(), items.begin(), items.end());
+}
+
+void Writer::finish(const Batch& batch) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Item* item : batch) item->done = true;
+  }
+  done_.notify_all();
+}
+
+void Writer::run(Batch batch) {
+  if (batch.front()->alone != nullptr) {
+    batch.front()->result = (*batch.front()->alone)(*connection_);
+    connection_->forget_failure();
+    if (connection_->in_transaction()) roll_back();
+    return finish(batch);
+  }
+  const Batch again = run_transaction(batch);
+  // A transaction that its commit refused (a deferred constraint) or that one work broke: each work
+  // by itself, so that only the guilty one fails.
+  for (Item* item : again) run_transaction({item});
+}
+
+Writer::Batch Writer::run_transaction(const Batch& batch) {
+  const auto fail_all = [&](const Error& error) {
+    for (Item* item : batch) item->result = error;
+    stats_.failed_writes.add(static_cast<double>(batch.size()));
+    finish(batch);
+    return Batch{};
+  };
+  if (health_.refuses()) return fail_all(health_.error());
+  if (auto begun = connection_->control("BEGIN IMMEDIATE"); !begun.ok())
+    return fail_all(begun.error());
+
+  const Time until = clock_.steady() + kBatchTime;
+  size_t ran = 0;
+  for (; ran < batch.size() && (ran == 0 || clock_.steady() < until); ++ran) {
+    run_work(*batch[ran]);
+    if (!connection_->in_transaction()) {  // SQLite gave the whole transaction up
+      if (batch.size() > 1 && !health_.refuses()) return batch;
+      return fail_all(health_.refuses() ? health_.error() : batch[ran]->result.error());
+    }
+  }
+  const Batch done(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(ran));
+  if (ran < batch.size()) put_back({batch.begin() + static_cast<ptrdiff_t>(ran), batch.end()});
+
+  if (auto committed = commit(); !committed.ok()) {
+    if (connection_->last_code() == SQLITE_CONSTRAINT && done.size() > 1) return done;
+    for (Item* item : done) item->result = committed.error();
+  }
+  stats_.commits.add();
+  stats_.batch.observe(static_cast<double>(done.size()));
+  for (const Item* item : done) (item->result.ok() ? stats_.writes : stats_.failed_writes).add();
+  stats_.wal_bytes.set(static_cast<double>(wal_pages_) * Connection::kPageBytes);
+  finish(done);
+  return {};
+}
+
+void Writer::run_work(Item& item) {
+  const auto frame = [&](std::string_view sql) {
+    if (item.result.ok()) item.result = connection_->control(sql);
+  };
+  item.result = connection_->control("SAVEPOINT work");
+  if (!item.result.ok()) return;
+  connection_->forget_failure();
+  item.result = (*item.work)(*connection_);
+  if (connection_->statement_failed() && item.result.ok())
+    item.result = Error::internal("a work succeeded after one of its statements had failed");
+  connection_->forget_failure();
+  if (!connection_->in_transaction()) {
+    if (item.result.ok()) item.result = Error::internal("a work ended its transaction");
+    return;
+  }
+  if (item.result.ok()) return frame("RELEASE work");
+  for (const std::string_view sql : {"ROLLBACK TO work", "RELEASE work"})
+    if (auto undone = connection_->control(sql); !undone.ok()) roll_back();
+}
+
+Result<void> Writer::commit() {
+  auto committed = connection_->control("COMMIT");
+  if (!committed.ok()) roll_back();
+  return committed;
+}
+
+void Writer::roll_back() {
+  if (connection_->in_transaction()) ignore(connection_->control("ROLLBACK"));
+}
+
+// Writes the first page as it is: when that gets through, there is room again.
+void Writer::probe() {
+  const auto version = connection_->pragma("PRAGMA user_version");
+  if (!version.ok()) return;
+  if (!connection_->control("BEGIN IMMEDIATE").ok()) return;
+  if (!connection_->control(format("PRAGMA user_version = {}", *version)).ok()) return roll_back();
+  if (commit().ok()) health_.disk_has_room();
+}
+
+void Writer::checkpoint_when_due() {
+  // After a failed sync the kernel may hold a page for clean that never reached the disk; the WAL
+  // is then the only whole copy, so it is left as it is.
+  if (wal_pages_ < next_checkpoint_pages_ || health_.is_failed() || health_.is_full()) return;
+  const auto mode = wal_pages_ >= kRestartPages ? Checkpoint::restart : Checkpoint::passive;
+  const auto progress = connection_->checkpoint(mode);
+  if (!progress.ok()) return;  // health knows
+  const auto [pages, done] = *progress;
+  // Readers hold back the rest: try again when a quarter more has come.
+  next_checkpoint_pages_ = done >= pages ? checkpoint_pages_ : pages + checkpoint_pages_ / 4;
+  if (done >= pages) wal_pages_ = 0;
+}
+
+void Writer::close() {
+  if (!health_.is_failed()) ignore(connection_->checkpoint(Checkpoint::truncate));
+  connection_.reset();
+}
+
+}  // namespace hearth::db
