@@ -1,7 +1,7 @@
 // The Database interface: portable SQL (SQLite and PostgreSQL), transactions as functions.
 //
 // Placeholders are $1, $2...; the same text serves both engines: ON CONFLICT, RETURNING, integers
-// of 64 bits, TEXT, bytes as `{blob}` (a macro of the migrations), no engine's own functions.
+// of 64 bits, TEXT, bytes as BYTES in migrations (schema.h), no engine's own functions.
 #pragma once
 
 #include <cstdint>

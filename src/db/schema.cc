@@ -88,9 +88,10 @@ CREATE TABLE checkpoints (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEX
   step BIGINT NOT NULL, created_at BIGINT NOT NULL);
 CREATE INDEX checkpoints_by_job ON checkpoints (job_id, created_at);
 CREATE INDEX checkpoints_by_run ON checkpoints (run_id);
-CREATE TABLE log_segments (task_id TEXT NOT NULL, first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL,
-  lines BIGINT NOT NULL, first_time BIGINT NOT NULL, last_time BIGINT NOT NULL, digest TEXT NOT NULL,
-  size_bytes BIGINT NOT NULL, raw_bytes BIGINT NOT NULL, PRIMARY KEY (task_id, first_seq));
+CREATE TABLE log_segments (task_id TEXT NOT NULL, first_seq BIGINT NOT NULL,
+  last_seq BIGINT NOT NULL, lines BIGINT NOT NULL, first_time BIGINT NOT NULL,
+  last_time BIGINT NOT NULL, digest TEXT NOT NULL, size_bytes BIGINT NOT NULL,
+  raw_bytes BIGINT NOT NULL, PRIMARY KEY (task_id, first_seq));
 
 CREATE TABLE models (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
   name TEXT NOT NULL, project TEXT NOT NULL, created_at BIGINT NOT NULL, UNIQUE (project, name));

@@ -10,8 +10,7 @@ namespace hearth::db {
 struct Migration {
   int version;
   std::string_view what;
-  std::string_view
-      sql;  // statements ended by ';'; the word BYTES stands for the engine's blob type
+  std::string_view sql;  // statements; migrate.h names the words that change with the engine
 };
 std::span<const Migration> migrations();
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "db/database.h"
-#include "db/migrations.h"
+#include "db/migrate.h"
 
 namespace hearth::db {
 

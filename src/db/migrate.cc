@@ -1,13 +1,9 @@
-#include "db/migrations.h"
+#include "db/migrate.h"
 
 #include "base/format.h"
 #include "base/units.h"
 
 namespace hearth::db {
-
-std::span<const Migration> migrations() {
-  return {};
-}
 
 namespace {
 
@@ -20,9 +16,13 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }  // namespace
 
 std::vector<std::string> statements(std::string_view sql, Dialect dialect) {
-  const bool sqlite = dialect == Dialect::sqlite;
-  std::string text = replaced(std::string(sql), "{blob}", sqlite ? "BLOB" : "BYTEA");
-  text = replaced(std::move(text), "{without_rowid}", sqlite ? "WITHOUT ROWID" : "");
+  std::string text(sql);
+  if (dialect == Dialect::sqlite) {
+    text = replaced(std::move(text), " BYTES", " BLOB");
+  } else {
+    text = replaced(std::move(text), " BYTES", " BYTEA");
+    text = replaced(std::move(text), " INTEGER PRIMARY KEY", " BIGINT PRIMARY KEY");
+  }
   std::vector<std::string> found;
   std::string one;
   for (const std::string_view line : split(text, '\n')) {
@@ -61,10 +61,10 @@ Result<void> migrate_tables(Session& session, int from, std::span<const Migratio
     for (const std::string& statement : statements(migration.sql, dialect))
       if (auto done = session.execute(statement); !done.ok())
         return std::move(done).error().with(
-            format("migration {} ({})", migration.version, migration.name));
+            format("migration {} ({})", migration.version, migration.what));
     TRY(session.execute(
         "INSERT INTO hearth_schema (version, name, migrated_at) VALUES ($1, $2, $3)",
-        {int64_t{migration.version}, std::string(migration.name), now.micros}));
+        {int64_t{migration.version}, std::string(migration.what), now.micros}));
   }
   return {};
 }

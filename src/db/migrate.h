@@ -1,8 +1,4 @@
-// The versions of the tables: forward only, one list, portable SQL.
-//
-// A migration is never changed once a release has it: add the next. Its text may use {blob} (BLOB
-// or BYTEA) and {without_rowid} (a clause of SQLite's, nothing in PostgreSQL). Statements end with
-// ";" at the end of a line.
+// Brings the tables to a version of the list in schema.h: forward only, in one transaction.
 #pragma once
 
 #include <span>
@@ -12,20 +8,13 @@
 
 #include "base/clock.h"
 #include "db/database.h"
+#include "db/schema.h"
 
 namespace hearth::db {
 
-struct Migration {
-  int version = 0;  // 1, 2, 3... without a gap
-  std::string_view name;
-  std::string_view sql;
-};
-
-// All of them, oldest first.
-std::span<const Migration> migrations();
-
 enum class Dialect { sqlite, postgres };
-// The statements of a migration in the words of one engine.
+// The statements of a migration in the words of one engine. They end with ";" at the end of a line;
+// BYTES becomes the type of bytes, and INTEGER PRIMARY KEY (SQLite's row number) 64 bits wide.
 std::vector<std::string> statements(std::string_view sql, Dialect dialect);
 
 // The table `hearth_schema` holds one row a migration. Makes it when it is not there.

@@ -15,7 +15,7 @@
 
 #include "base/format.h"
 #include "db/database.h"
-#include "db/migrations.h"
+#include "db/migrate.h"
 
 namespace hearth::db {
 
@@ -37,7 +37,7 @@ class DatabaseContract : public ::testing::TestWithParam<DatabaseFactory> {
     open({});
     must(
         write_all({"CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT UNIQUE, size DOUBLE "
-                   "PRECISION, body {blob})",
+                   "PRECISION, body BYTES)",
                    "CREATE TABLE part (id BIGINT PRIMARY KEY, item_id BIGINT NOT NULL REFERENCES "
                    "item (id))"}));
   }
@@ -269,7 +269,7 @@ TEST_P(DatabaseContract, WritesAreThereAfterReopening) {
 }
 
 constexpr std::array kContractMigrations = {
-    Migration{1, "first", "CREATE TABLE a (id BIGINT PRIMARY KEY, body {blob}) {without_rowid};\n"},
+    Migration{1, "first", "CREATE TABLE a (id BIGINT PRIMARY KEY, body BYTES);\n"},
     Migration{2, "second",
               "-- two statements\nCREATE TABLE b (id BIGINT PRIMARY KEY);\n"
               "INSERT INTO b (id)\n  SELECT id FROM a;\n"},
