@@ -61,7 +61,7 @@ function(hearth_test name)
 endfunction()
 
 # hearth_fuzz(NAME SOURCES ... ROOMS ...): a libFuzzer program build/PRESET/fuzz/NAME, which
-# test/fuzz/run finds there. Its seeds are the files of test/fuzz/seeds/NAME, where there are any.
+# tests/fuzz/run finds there. Its seeds are the files of tests/fuzz/seeds/NAME, where there are any.
 function(hearth_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -65,7 +65,7 @@ MOCKS = ("executors/mock",)
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 ROOM_CALL = re.compile(r"hearth_room\(\s*(\w+)([^)]*)\)", re.S)
-TOP_FOLDERS = ("src", "test", "fuzz", "bench")
+TOP_FOLDERS = ("src", "tests", "bench")
 
 
 class Checker:
@@ -135,7 +135,7 @@ class Checker:
             return
         if library == "GoogleTest":
             if not is_test(path):
-                self.fail(path, line, "GoogleTest outside tests", "only *_test.cc and test/ use it")
+                self.fail(path, line, "GoogleTest outside tests", "only *_test.cc and tests/ use it")
             return
         if room is None or is_test(path) and library in self.reachable(room):
             return
@@ -233,7 +233,7 @@ def library_of(name):
 
 def is_test(path):
     return (path.endswith(("_test.cc", "_fuzz.cc", "_test.h")) or
-            path.startswith(("test/", "fuzz/", "bench/")))
+            path.startswith(("tests/", "bench/")))
 
 
 def main():

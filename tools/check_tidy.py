@@ -20,7 +20,7 @@ kMaxColumns = 100
 SIZED = (".cc", ".h", ".py", ".ts", ".tsx")
 CPP = (".cc", ".h")
 
-TESTS = re.compile(r"(_test|_fuzz)\.(cc|h)$|^(test|fuzz|bench)/|(^|/)tests?/")
+TESTS = re.compile(r"(_test|_fuzz)\.(cc|h)$|^bench/|(^|/)tests?/")
 
 # (what must not be written, what to write instead, where it may stand all the same)
 BANNED = [(re.compile(pattern), mend, re.compile(allowed)) for pattern, mend, allowed in [

@@ -48,7 +48,7 @@ class Layers(unittest.TestCase):
     def test_implementations_are_for_app_and_tests(self):
         header = {"src/db/sqlite/sqlite.h": kHeader}
         for path in ("src/app/main.cc", "src/db/sqlite/sqlite.cc", "src/db/store_test.cc",
-                     "src/control/jobs/jobs_test.cc", "test/contract/db_test.cc"):
+                     "src/control/jobs/jobs_test.cc", "tests/contract/db_test.cc"):
             found = breaches({**header, path: '#include "db/sqlite/sqlite.h"\n'})
             self.assertEqual(found, [], path)
         for path in ("src/control/jobs/jobs.cc", "src/db/store.cc"):

@@ -1,6 +1,6 @@
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/test_folder.h"
-#include "test/contract/database_contract.h"
+#include "tests/contract/database_contract.h"
 
 namespace hearth::db {
 namespace {
