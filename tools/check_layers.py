@@ -135,7 +135,8 @@ class Checker:
             return
         if library == "GoogleTest":
             if not is_test(path):
-                self.fail(path, line, "GoogleTest outside tests", "only *_test.cc and tests/ use it")
+                self.fail(path, line, "GoogleTest outside tests",
+                          "only *_test.cc and tests/ use it")
             return
         if room is None or is_test(path) and library in self.reachable(room):
             return

@@ -156,6 +156,7 @@ def run(command, env, limit, take):
         raise
     finally:
         timer.cancel()
+        process.stdout.close()
 
 
 def seconds(start):
