@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "os/files.h"
+#include "os/numbers.h"
 
 namespace hearth::os {
 namespace {
@@ -31,7 +32,7 @@ struct flock whole_file(short type) {
 pid_t pid_in(int fd) {
   char text[kMostLockBytes] = {};
   if (pread(fd, text, sizeof text - 1, 0) <= 0) return 0;
-  return static_cast<pid_t>(std::atoi(text));
+  return leading_number<pid_t>(text).value_or(0);
 }
 
 Error held(const std::string& path, pid_t pid) {

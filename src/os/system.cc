@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "os/files.h"
+#include "os/numbers.h"
 
 namespace hearth::os {
 namespace {
@@ -23,10 +24,7 @@ constexpr int kMostGroupDepth = 64;
 std::optional<int64_t> number_in(const std::string& path) {
   const auto text = read_file(path, kMostProcBytes);
   if (!text.ok()) return std::nullopt;
-  char* end = nullptr;
-  const long long value = std::strtoll(text->c_str(), &end, 10);
-  if (end == text->c_str()) return std::nullopt;
-  return value;
+  return leading_number<int64_t>(*text);
 }
 
 // Calls each(folder, v2) for our control group of `controller` and every parent of it.
@@ -71,8 +69,8 @@ double allowed_cpus() {
       if (!text.ok()) return;
       const auto fields = split(trim(*text), ' ');
       if (fields.size() != 2 || fields[0] == "max") return;
-      quota = std::atof(std::string(fields[0]).c_str());
-      period = std::atof(std::string(fields[1]).c_str());
+      quota = leading_number<double>(fields[0]).value_or(-1);
+      period = leading_number<double>(fields[1]).value_or(0);
     } else {
       quota = static_cast<double>(number_in(folder + "/cpu.cfs_quota_us").value_or(-1));
       period = static_cast<double>(number_in(folder + "/cpu.cfs_period_us").value_or(0));

@@ -87,7 +87,7 @@ class TreeSampler {
   std::map<std::pair<pid_t, uint64_t>, Seen> seen_;
   Duration ended_cpu_;
   int64_t ended_read_ = 0, ended_write_ = 0;
-  Duration last_cpu_;
+  TreeSample last_;
 };
 
 }  // namespace hearth::os
