@@ -1,0 +1,381 @@
+#include "control/jobs/loop.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "control/emit.h"
+#include "control/jobs/update.h"
+
+namespace hearth::control {
+
+using executors::NodeEvent;
+using executors::TaskEvent;
+
+JobLoop::JobLoop(Context context, Access& access, executors::Executor& executor,
+                 JobsOptions options)
+    : context_(context), access_(access), executor_(executor), options_(std::move(options)) {}
+
+JobLoop::~JobLoop() { stop(); }
+
+Result<void> JobLoop::start() {
+  TRY(load_all());
+  TRY(recover());
+  executor_.watch(this);
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void JobLoop::stop() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  context_.signals.notify(kQueueTopic);
+  thread_.join();
+  executor_.watch(nullptr);
+}
+
+void JobLoop::on_task(const TaskEvent& event) {
+  ExecutorEvent item = event;
+  if (!executor_events_.try_push(item))
+    log_error("more than {} executor events wait; one of task {} was dropped", kMostExecutorEvents,
+              event.task_id);
+  context_.signals.notify(kQueueTopic);
+}
+
+void JobLoop::on_node(const NodeEvent& event) {
+  ExecutorEvent item = event;
+  if (executor_events_.try_push(item)) context_.signals.notify(kQueueTopic);
+}
+
+std::optional<Reason> JobLoop::reason_of(const std::string& job_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = reasons_.find(job_id);
+  if (found == reasons_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
+  const std::lock_guard lock(mutex_);
+  return sched::never_fits(cluster_, job);
+}
+
+Reason JobLoop::would_wait(sched::QueuedJob job) {
+  const std::lock_guard lock(mutex_);
+  cluster_.apply(sched::JobQueued{job});
+  const sched::Plan plan = sched::plan(cluster_, context_.clock.now());
+  cluster_.apply(sched::JobGone{job.id});
+  for (const sched::Start& start : plan.starts)
+    if (start.job_id == job.id) return Reason{"now", {}, "would start at once", ""};
+  const auto found = plan.reasons.find(job.id);
+  Reason reason = found == plan.reasons.end() ? Reason{"unknown", {}, "", ""} : found->second;
+  sched::explain(reason);
+  return reason;
+}
+
+std::vector<NodeInfo> JobLoop::nodes() {
+  const std::lock_guard lock(mutex_);
+  return cluster_.nodes();
+}
+
+void JobLoop::apply(const sched::ClusterEvent& event) {
+  const std::lock_guard lock(mutex_);
+  cluster_.apply(event);
+}
+
+void JobLoop::run() {
+  while (!stopping_) {
+    const uint64_t version = context_.signals.version(kQueueTopic);
+    const auto turn = [&]() -> Result<bool> {
+      TRY(take_executor_events());
+      const bool news = TRY(read_events());
+      TRY(carry_out_plan());
+      return news;
+    };
+    const auto done = turn();
+    force_stops();
+    if (!done.ok()) {
+      // The database refuses or is full: nothing is guessed, the same work is tried again.
+      log_error("job loop: {}", done.error().text());
+      context_.signals.wait_for(kQueueTopic, version, Duration::seconds(1).micros);
+      continue;
+    }
+    if (*done) continue;
+    Duration sleep = kLongestSleep;
+    const Time now = context_.clock.now();
+    if (wake_at_.micros != 0)
+      sleep = std::clamp(wake_at_ - now, Duration::millis(1), kLongestSleep);
+    context_.signals.wait_for(kQueueTopic, version, sleep.micros);
+  }
+}
+
+Result<void> JobLoop::load_all() {
+  for (const NodeInfo& node : TRY(executor_.topology())) apply(sched::NodeChanged{node});
+  std::vector<Job> jobs;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    last_seq_ = TRY(db::last_event_seq(session));
+    jobs = TRY(db::Table<Job>::select(
+        session, "WHERE state IN ('queued', 'preparing', 'running', 'saving') ORDER BY id", {}));
+    return {};
+  }));
+  for (const Job& job : jobs) {
+    if (job.state == JobState::queued) {
+      queued_.insert(job.id);
+      apply(sched::JobQueued{sched::queued_job(job)});
+      continue;
+    }
+    TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+      const auto attempt = TRY(db::Table<Attempt>::need(session, job.attempt_id));
+      for (const Task& task : TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt.id})))
+        open_[attempt.id].insert(task.id);
+      active_[attempt.id] = job.id;
+      apply(sched::AttemptStarted{attempt.id, attempt.pool, sched::queued_job(job), attempt.places,
+                                  attempt.created_at});
+      return {};
+    }));
+  }
+  return {};
+}
+
+Result<void> JobLoop::recover() {
+  const auto found = TRY(executor_.recover());
+  std::set<std::string> known;
+  for (const executors::Found& task : found) {
+    known.insert(task.attempt_id);
+    if (!task.alive && task.drained) on_task({TaskEvent::Kind::ended, task.attempt_id, task.task_id, task.epoch, ""});
+    // Directories of attempts that are over and were not forgotten before the crash.
+    if (!active_.contains(task.attempt_id) && task.drained) ignore(executor_.forget(task.attempt_id));
+  }
+  const auto active = active_;
+  for (const auto& [attempt_id, job_id] : active) {
+    if (known.contains(attempt_id)) {
+      TRY(update_job(job_id));
+      continue;
+    }
+    // Written down but never started: the server died in between.
+    PreparedLaunch prepared;
+    TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+      prepared = {};
+      prepared.job = TRY(db::Table<Job>::need(session, job_id));
+      prepared.attempt = TRY(db::Table<Attempt>::need(session, attempt_id));
+      prepared.tasks = TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {attempt_id}));
+      const bool untouched = std::all_of(prepared.tasks.begin(), prepared.tasks.end(), [](const Task& t) {
+        return t.state == TaskState::created;
+      });
+      if (untouched) {
+        prepared.launch = TRY(rebuild_launch(session, context_, access_, options_, prepared.job,
+                                             prepared.attempt, prepared.tasks));
+        return {};
+      }
+      for (const Task& task : prepared.tasks)
+        TRY(mark_lost(session, context_, task.id, FailureClass::lost,
+                      "its directory was gone when the server came back"));
+      return {};
+    }));
+    if (!prepared.launch.tasks.empty()) launch(std::move(prepared));
+    else TRY(update_job(job_id));
+  }
+  return {};
+}
+
+Result<bool> JobLoop::read_events() {
+  std::vector<Event> events;
+  std::set<std::string> jobs;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    events = TRY(db::events_since(session, last_seq_, kEventsAtOnce));
+    for (const Event& event : events) {
+      if (event.kind.starts_with("job.")) jobs.insert(event.id);
+      if (!event.kind.starts_with("task.")) continue;
+      const auto task = TRY(db::Table<Task>::get(session, event.id));
+      if (task) jobs.insert(task->job_id);
+    }
+    return {};
+  }));
+  for (const std::string& job_id : jobs) TRY(update_job(job_id));
+  if (!events.empty()) last_seq_ = events.back().seq;
+  return !events.empty();
+}
+
+Result<void> JobLoop::take_executor_events() {
+  while (auto item = executor_events_.pop_for(Duration{0})) {
+    if (const auto* node = std::get_if<NodeEvent>(&*item)) {
+      apply(sched::NodeChanged{node->node});
+      continue;
+    }
+    const TaskEvent& event = std::get<TaskEvent>(*item);
+    if (event.kind == TaskEvent::Kind::started) continue;
+    TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+      return mark_lost(session, context_, event.task_id, FailureClass::lost,
+                       event.text.empty() ? "its shim ended without a last word" : event.text);
+    }));
+    const auto open = open_.find(event.attempt_id);
+    if (open == open_.end()) {
+      ignore(executor_.forget(event.attempt_id));
+      continue;
+    }
+    open->second.erase(event.task_id);
+    const auto active = active_.find(event.attempt_id);
+    if (active != active_.end()) TRY(update_job(active->second));
+    if (open_.contains(event.attempt_id) && open_[event.attempt_id].empty()) {
+      open_.erase(event.attempt_id);
+      ignore(executor_.forget(event.attempt_id));
+    }
+  }
+  return {};
+}
+
+Result<void> JobLoop::update_job(const std::string& job_id) {
+  std::optional<Reconciled> r;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    r = TRY(look(session, context_, job_id));
+    return {};
+  }));
+  if (r && r->changed)
+    TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+      r = TRY(reconcile(session, context_, access_, job_id));
+      return {};
+    }));
+  if (r) {
+    follow(*r);
+  } else if (queued_.erase(job_id) > 0) {
+    apply(sched::JobGone{job_id});
+  }
+  return {};
+}
+
+void JobLoop::follow(const Reconciled& r) {
+  const Job& job = r.job;
+  for (const std::string& task : r.stop_tasks) context_.signals.notify(task_topic(task));
+  if (!r.stop_tasks.empty())
+    force_at_[r.attempt->id] = context_.clock.now() + kGrace + kStopPatience;
+  if (r.changed) {
+    context_.signals.notify(kEventsTopic);
+    context_.signals.notify(job_topic(job.id));
+    context_.signals.notify(run_topic(job.run_id));
+    if (finished(job.state)) context_.signals.notify(kOutboxTopic);
+  }
+  const bool over = finished(job.state) || job.state == JobState::queued;
+  if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
+    apply(sched::AttemptEnded{job.attempt_id});
+    force_at_.erase(job.attempt_id);
+  }
+  if (job.state == JobState::queued) {
+    queued_.insert(job.id);
+    apply(sched::JobQueued{sched::queued_job(job)});
+  } else if (queued_.erase(job.id) > 0) {
+    apply(sched::JobGone{job.id});
+  }
+}
+
+Result<void> JobLoop::carry_out_plan() {
+  if (queued_.empty()) {
+    wake_at_ = {};
+    return {};
+  }
+  sched::Plan plan;
+  {
+    const std::lock_guard lock(mutex_);
+    plan = sched::plan(cluster_, context_.clock.now());
+  }
+  wake_at_ = plan.wake_at;
+  for (size_t i = 0; i < plan.starts.size(); i += kStartsAtOnce) {
+    const auto first = plan.starts.begin() + static_cast<ptrdiff_t>(i);
+    const auto last = first + static_cast<ptrdiff_t>(std::min(kStartsAtOnce, plan.starts.size() - i));
+    TRY(start_jobs({first, last}));
+  }
+  return write_reasons(plan.reasons);
+}
+
+// Many starts share one commit; a job whose secrets or data are missing fails alone.
+Result<void> JobLoop::start_jobs(const std::vector<sched::Start>& starts) {
+  std::vector<PreparedLaunch> prepared;
+  std::vector<std::pair<std::string, Error>> failed;
+  TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+    prepared.clear();
+    failed.clear();
+    for (const sched::Start& start : starts) {
+      auto one = prepare_launch(session, context_, access_, options_, start);
+      if (!one.ok() && one.error().code == Code::not_found) {
+        failed.emplace_back(start.job_id, one.error());
+        TRY(fail_queued(session, context_, start.job_id, one.error()));
+      } else if (!one.ok()) {
+        return std::move(one).error();
+      } else if (*one) {
+        prepared.push_back(std::move(**one));
+      }
+    }
+    return {};
+  }));
+  for (PreparedLaunch& one : prepared) {
+    queued_.erase(one.job.id);
+    active_[one.attempt.id] = one.job.id;
+    for (const Task& task : one.tasks) open_[one.attempt.id].insert(task.id);
+    apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, sched::queued_job(one.job),
+                                one.attempt.places, one.attempt.created_at});
+    launch(std::move(one));
+  }
+  for (const auto& [job_id, error] : failed) TRY(update_job(job_id));
+  if (!prepared.empty() || !failed.empty()) context_.signals.notify(kEventsTopic);
+  return {};
+}
+
+void JobLoop::launch(PreparedLaunch prepared) {
+  const auto started = executor_.start(prepared.launch);
+  if (!started.ok()) fail_launch(prepared, started.error());
+  context_.signals.notify(job_topic(prepared.job.id));
+}
+
+void JobLoop::fail_launch(const PreparedLaunch& prepared, const Error& error) {
+  log_warning("job {} could not be started: {}", prepared.job.name, error.text());
+  const FailureClass why =
+      error.code == Code::invalid || error.code == Code::denied ? FailureClass::start : FailureClass::node;
+  const auto done = context_.database.write([&](db::Session& session) -> Result<void> {
+    for (const Task& task : prepared.tasks)
+      TRY(mark_lost(session, context_, task.id, why, "could not be started: " + error.text()));
+    return {};
+  });
+  if (!done.ok()) log_error("job {}: {}", prepared.job.name, done.error().text());
+  open_.erase(prepared.attempt.id);
+}
+
+Result<void> JobLoop::write_reasons(const std::map<std::string, Reason>& reasons) {
+  std::vector<std::pair<std::string, Reason>> news;
+  {
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, Reason> next;
+    for (const auto& [job_id, reason] : reasons) {
+      if (!queued_.contains(job_id)) continue;
+      Reason& worded = next[job_id] = reason;
+      sched::explain(worded);
+      const auto old = reasons_.find(job_id);
+      // Numbers change all the time; only another kind of reason is worth a write.
+      if (old == reasons_.end() || old->second.code != worded.code) news.emplace_back(job_id, worded);
+    }
+    reasons_ = std::move(next);
+  }
+  if (news.empty()) return {};
+  return context_.database.write([&](db::Session& session) -> Result<void> {
+    for (const auto& [job_id, reason] : news) {
+      auto job = TRY(db::Table<Job>::get(session, job_id));
+      if (!job || job->state != JobState::queued) continue;
+      if (job->reason && job->reason->code == reason.code) continue;
+      job->reason = reason;
+      TRY(db::Table<Job>::update(session, *job));
+    }
+    return {};
+  });
+}
+
+void JobLoop::force_stops() {
+  const Time now = context_.clock.now();
+  for (auto at = force_at_.begin(); at != force_at_.end();) {
+    if (at->second > now) {
+      ++at;
+      continue;
+    }
+    const auto done = executor_.stop(at->first, kGrace);
+    if (!done.ok()) log_warning("attempt {}: {}", at->first, done.error().text());
+    at = force_at_.erase(at);
+  }
+}
+
+}  // namespace hearth::control

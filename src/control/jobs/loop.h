@@ -1,0 +1,79 @@
+// The job loop: one thread that tails the events, feeds the cluster, carries out plans and ends what
+// must end. Everything it does is first written down; a crash at any point is mended by recover().
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/bounded_queue.h"
+#include "control/jobs/launch.h"
+#include "control/jobs/reconcile.h"
+
+namespace hearth::control {
+
+class JobLoop : public executors::Watcher {
+ public:
+  JobLoop(Context context, Access& access, executors::Executor& executor, JobsOptions options);
+  ~JobLoop() override;
+  Result<void> start();
+  void stop();
+
+  std::optional<Reason> reason_of(const std::string& job_id);
+  std::optional<Reason> never_fits(const sched::QueuedJob& job);
+  // What the plan would say of this job if it were submitted now; code "now" if it would start.
+  Reason would_wait(sched::QueuedJob job);
+  std::vector<NodeInfo> nodes();
+
+  void on_task(const executors::TaskEvent& event) override;
+  void on_node(const executors::NodeEvent& event) override;
+
+  // Named bounds.
+  static constexpr int64_t kEventsAtOnce = 1000;
+  static constexpr size_t kStartsAtOnce = 64;
+  static constexpr size_t kMostExecutorEvents = 65'536;
+  static constexpr Duration kLongestSleep = Duration::seconds(5);
+  static constexpr Duration kGrace = Duration::seconds(10);
+  // A stopped task that has not ended by grace and this is ended by the executor.
+  static constexpr Duration kStopPatience = Duration::seconds(15);
+
+ private:
+  using ExecutorEvent = std::variant<executors::TaskEvent, executors::NodeEvent>;
+
+  void run();
+  Result<void> load_all();      // at start: nodes, queued jobs, running attempts
+  Result<void> recover();       // what the executor still knows
+  Result<bool> read_events();   // true: there was news
+  Result<void> take_executor_events();
+  Result<void> update_job(const std::string& job_id);
+  void follow(const Reconciled& r);  // cluster and signals after a commit
+  Result<void> carry_out_plan();
+  Result<void> start_jobs(const std::vector<sched::Start>& starts);
+  void launch(PreparedLaunch prepared);
+  void fail_launch(const PreparedLaunch& prepared, const Error& error);
+  Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
+  void force_stops();
+  void apply(const sched::ClusterEvent& event);
+
+  Context context_;
+  Access& access_;
+  executors::Executor& executor_;
+  const JobsOptions options_;
+  std::mutex mutex_;  // guards cluster_ and reasons_
+  sched::Cluster cluster_;
+  std::map<std::string, Reason> reasons_;
+  // The loop thread's own:
+  int64_t last_seq_ = 0;
+  Time wake_at_{0};
+  std::set<std::string> queued_;                       // job ids in the cluster's queue
+  std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster
+  std::map<std::string, std::set<std::string>> open_;  // attempt id -> tasks not yet heard ended
+  std::map<std::string, Time> force_at_;               // attempt id -> when the executor ends it
+  BoundedQueue<ExecutorEvent> executor_events_{kMostExecutorEvents};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace hearth::control

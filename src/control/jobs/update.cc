@@ -1,0 +1,140 @@
+#include "control/jobs/update.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth::control {
+
+Verdict judge(const Attempt& attempt, std::span<const Task> tasks) {
+  Verdict verdict;
+  if (finished(attempt.state)) {
+    verdict.state = attempt.state;
+    verdict.ended = true;
+    verdict.failure = attempt.failure;
+    return verdict;
+  }
+  bool all_finished = true, all_running = true, all_saving = true;
+  const Task* first_failed = nullptr;
+  for (const Task& task : tasks) {
+    all_finished &= finished(task.state);
+    all_running &= task.state >= TaskState::running;
+    all_saving &= task.state >= TaskState::saving;
+    if (task.state != TaskState::failed) continue;
+    // Ends that we asked for ourselves are not the cause.
+    const bool asked = task.failure && task.failure->failure_class == FailureClass::cancelled;
+    const bool first_asked = first_failed != nullptr && first_failed->failure &&
+                             first_failed->failure->failure_class == FailureClass::cancelled;
+    if (first_failed == nullptr || (first_asked && !asked) ||
+        (first_asked == asked && task.finished_at < first_failed->finished_at))
+      first_failed = &task;
+  }
+  if (first_failed != nullptr) {
+    verdict.failure = first_failed->failure.value_or(Failure{});
+    verdict.failure->rank = first_failed->rank;
+    verdict.failure->role = first_failed->role;
+    verdict.stop_rest = !all_finished;
+  }
+  verdict.ended = all_finished && !tasks.empty();
+  if (verdict.ended)
+    verdict.state = first_failed != nullptr ? AttemptState::failed : AttemptState::succeeded;
+  else if (all_saving && !tasks.empty())
+    verdict.state = AttemptState::saving;
+  else if (all_running && !tasks.empty())
+    verdict.state = AttemptState::running;
+  return verdict;
+}
+
+std::string phase_of(std::span<const Task> tasks) {
+  TaskState earliest = TaskState::succeeded;
+  bool stopping = false;
+  for (const Task& task : tasks) {
+    stopping |= task.state == TaskState::stopping;
+    if (!finished(task.state)) earliest = std::min(earliest, task.state);
+  }
+  if (stopping) return "stopping";
+  switch (earliest) {
+    case TaskState::created:
+    case TaskState::preparing: return "preparing";
+    case TaskState::starting: return "starting";
+    case TaskState::running: return "running";
+    case TaskState::saving: return "saving";
+    case TaskState::stopping: return "stopping";
+    default: return "saving";
+  }
+}
+
+Outcome after_attempt(const Job& job, const Attempt& attempt, double unit) {
+  Outcome outcome;
+  if (attempt.state == AttemptState::succeeded) return outcome;
+  outcome.failure = attempt.failure.value_or(Failure{});
+  if (job.stop_asked_at.micros != 0) {
+    outcome.trigger = JobTrigger::stopped;
+    outcome.failure->failure_class = FailureClass::cancelled;
+    outcome.failure->text = "cancelled by " + job.stop_asked_by;
+    outcome.failure->mend.clear();
+    return outcome;
+  }
+  const auto& classes = job.spec.retries.on;
+  const FailureClass failure_class = outcome.failure->failure_class;
+  const bool retried = std::find(classes.begin(), classes.end(), failure_class) != classes.end();
+  if (!retried || job.retries_used >= job.spec.retries.limit) {
+    outcome.trigger = JobTrigger::failed_final;
+    return outcome;
+  }
+  outcome.trigger = JobTrigger::failed_retry;
+  outcome.counts = true;
+  const double doubling = std::pow(2.0, static_cast<double>(std::min<int64_t>(job.retries_used, 20)));
+  const double seconds =
+      std::min(kLongestBackOff.seconds(), kFirstBackOff.seconds() * doubling) * (0.75 + unit / 2);
+  outcome.back_off = Duration::seconds(seconds);
+  return outcome;
+}
+
+void enter_phase(Job& job, const std::string& name, Time now) {
+  if (!job.phases.empty()) {
+    Phase& last = job.phases.back();
+    const bool open = last.seconds == 0;
+    if (open && last.name == name) return;
+    if (open) last.seconds = std::max(1e-6, (now - last.started_at).seconds());
+  }
+  if (!name.empty()) job.phases.push_back({name, now, 0, job.attempts});
+}
+
+bool advance(Job& job, JobTrigger trigger, Time now) {
+  const auto next = next_state(job.state, trigger);
+  if (!next) return false;
+  job.state = *next;
+  switch (*next) {
+    case JobState::queued:
+      enter_phase(job, "queued", now);
+      job.finished_at = {};
+      if (trigger == JobTrigger::retry_asked) {
+        job.failure.reset();
+        job.stop_asked_at = {};
+        job.stop_asked_by.clear();
+        job.retries_used = 0;
+        job.next_attempt_at = {};
+      }
+      break;
+    case JobState::preparing:
+      job.reason.reset();
+      job.next_attempt_at = {};
+      break;
+    case JobState::running:
+      if (job.started_at.micros == 0) job.started_at = now;
+      break;
+    case JobState::saving: break;
+    case JobState::succeeded:
+      job.failure.reset();
+      [[fallthrough]];
+    case JobState::failed:
+    case JobState::cancelled:
+      job.reason.reset();
+      job.finished_at = now;
+      enter_phase(job, "", now);
+      break;
+  }
+  return true;
+}
+
+}  // namespace hearth::control

@@ -1,0 +1,131 @@
+#include "control/jobs/update.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth::control {
+namespace {
+
+constexpr Time kNow{1'000'000'000};
+
+Task task(int64_t rank, TaskState state) {
+  Task t;
+  t.rank = rank;
+  t.state = state;
+  return t;
+}
+Task failed_task(int64_t rank, FailureClass why, int64_t finished_micros) {
+  Task t = task(rank, TaskState::failed);
+  t.failure = Failure{};
+  t.failure->failure_class = why;
+  t.finished_at = {finished_micros};
+  return t;
+}
+
+TEST(Judge, AGangIsAsFarAsItsSlowestTask) {
+  const Attempt attempt;
+  std::vector<Task> tasks{task(0, TaskState::running), task(1, TaskState::preparing)};
+  EXPECT_EQ(judge(attempt, tasks).state, AttemptState::starting);
+  EXPECT_EQ(phase_of(tasks), "preparing");
+  tasks[1].state = TaskState::running;
+  EXPECT_EQ(judge(attempt, tasks).state, AttemptState::running);
+  tasks[0].state = TaskState::succeeded;
+  EXPECT_EQ(judge(attempt, tasks).state, AttemptState::running);
+  tasks[1].state = TaskState::saving;
+  EXPECT_EQ(judge(attempt, tasks).state, AttemptState::saving);
+  tasks[1].state = TaskState::succeeded;
+  const Verdict verdict = judge(attempt, tasks);
+  EXPECT_EQ(verdict.state, AttemptState::succeeded);
+  EXPECT_TRUE(verdict.ended);
+}
+
+TEST(Judge, OneFailureEndsTheGangAndTheFirstCauseIsNamed) {
+  const Attempt attempt;
+  std::vector<Task> tasks{task(0, TaskState::running), failed_task(1, FailureClass::oom, 500)};
+  Verdict verdict = judge(attempt, tasks);
+  EXPECT_TRUE(verdict.stop_rest);
+  EXPECT_FALSE(verdict.ended);
+  // Rank 0 ends because we stopped it, earlier on its own clock: still not the cause.
+  tasks[0] = failed_task(0, FailureClass::cancelled, 400);
+  verdict = judge(attempt, tasks);
+  EXPECT_TRUE(verdict.ended);
+  EXPECT_EQ(verdict.state, AttemptState::failed);
+  EXPECT_EQ(verdict.failure->failure_class, FailureClass::oom);
+  EXPECT_EQ(verdict.failure->rank, 1);
+}
+
+Job running_job() {
+  Job job;
+  job.state = JobState::running;
+  job.attempts = 1;
+  return job;
+}
+Attempt failed_attempt(FailureClass why) {
+  Attempt attempt;
+  attempt.state = AttemptState::failed;
+  attempt.failure = Failure{};
+  attempt.failure->failure_class = why;
+  return attempt;
+}
+
+TEST(AfterAttempt, OnlyNamedClassesAreTriedAgainWithGrowingBackOff) {
+  Job job = running_job();
+  EXPECT_EQ(after_attempt(job, failed_attempt(FailureClass::exit), 0.5).trigger,
+            JobTrigger::failed_final);
+  Outcome outcome = after_attempt(job, failed_attempt(FailureClass::lost), 0.5);
+  EXPECT_EQ(outcome.trigger, JobTrigger::failed_retry);
+  EXPECT_TRUE(outcome.counts);
+  EXPECT_EQ(outcome.back_off, kFirstBackOff);
+  job.retries_used = 2;
+  EXPECT_EQ(after_attempt(job, failed_attempt(FailureClass::lost), 0.5).back_off.seconds(), 8);
+  job.retries_used = 3;
+  EXPECT_EQ(after_attempt(job, failed_attempt(FailureClass::lost), 0.5).trigger,
+            JobTrigger::failed_final);
+}
+
+TEST(AfterAttempt, AStopThatWasAskedForIsNoFailureToRetry) {
+  Job job = running_job();
+  job.stop_asked_at = kNow;
+  job.stop_asked_by = "ann";
+  const Outcome outcome = after_attempt(job, failed_attempt(FailureClass::lost), 0);
+  EXPECT_EQ(outcome.trigger, JobTrigger::stopped);
+  EXPECT_EQ(outcome.failure->failure_class, FailureClass::cancelled);
+}
+
+TEST(Advance, EndedJobsMoveOnlyByRetry) {
+  for (const JobState end : {JobState::succeeded, JobState::failed, JobState::cancelled})
+    for (int t = 0; t <= static_cast<int>(JobTrigger::retry_asked); ++t) {
+      Job job = running_job();
+      job.state = end;
+      const auto trigger = static_cast<JobTrigger>(t);
+      EXPECT_EQ(advance(job, trigger, kNow), trigger == JobTrigger::retry_asked);
+    }
+}
+
+TEST(Advance, PhasesFollowEachOtherWithoutGaps) {
+  Job job;
+  enter_phase(job, "queued", {0});
+  enter_phase(job, "preparing", {2'000'000});
+  enter_phase(job, "preparing", {3'000'000});
+  job.state = JobState::running;
+  ASSERT_TRUE(advance(job, JobTrigger::failed_final, {5'000'000}));
+  ASSERT_EQ(job.phases.size(), 2u);
+  EXPECT_EQ(job.phases[0].seconds, 2);
+  EXPECT_EQ(job.phases[1].seconds, 3);
+  EXPECT_EQ(job.finished_at.micros, 5'000'000);
+}
+
+TEST(StateTable, EveryStateCanBeLeftAndReached) {
+  for (const auto state : {JobState::queued, JobState::preparing, JobState::running, JobState::saving,
+                           JobState::succeeded, JobState::failed, JobState::cancelled}) {
+    bool left = false, reached = false;
+    for (const Transition& t : job_transitions()) {
+      left |= t.from == state;
+      reached |= t.to == state;
+    }
+    EXPECT_TRUE(left && reached) << word(state);
+  }
+  EXPECT_NE(job_state_chart().find("queued --> preparing"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::control
