@@ -11,8 +11,8 @@ namespace hearth::control {
 
 // `changed`: the fields that changed as JSON object text, or "".
 inline Result<Event> emit(db::Session& session, Clock& clock, const Actor& actor,
-                          const std::string& project, const std::string& kind, const std::string& id,
-                          int64_t version, std::string changed = "") {
+                          const std::string& project, const std::string& kind,
+                          const std::string& id, int64_t version, std::string changed = "") {
   Event event;
   event.time = clock.now();
   event.actor = actor;

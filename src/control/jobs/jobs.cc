@@ -16,7 +16,8 @@ struct Jobs::State {
   State(Context c, Access& a, executors::Executor& executor, JobsOptions o)
       : context(c), access(a), options(o), loop(c, a, executor, std::move(o)) {}
 
-  Result<Job> find(db::Session& session, const std::string& id_or_name, const std::string& project) {
+  Result<Job> find(db::Session& session, const std::string& id_or_name,
+                   const std::string& project) {
     auto job = is_id(id_or_name)
                    ? TRY(db::Table<Job>::get(session, id_or_name))
                    : TRY(db::Table<Job>::find(session, "WHERE project = $1 AND name = $2",
@@ -51,9 +52,9 @@ struct Jobs::State {
       const JobState before = job.state;
       TRY(change(session, job));
       TRY(db::Table<Job>::update(session, job));
-      const Event event = TRY(emit(session, context.clock, who.actor(), job.project, std::string(kind),
-                                   job.id, job.version,
-                                   format(R"({{"state":"{}"}})", word(job.state))));
+      const Event event =
+          TRY(emit(session, context.clock, who.actor(), job.project, std::string(kind), job.id,
+                   job.version, format(R"({{"state":"{}"}})", word(job.state))));
       if (before != job.state && finished(job.state))
         TRY(queue_deliveries(session, job, event, context.clock, context.random));
       return {};
@@ -88,8 +89,12 @@ Jobs::Jobs(Context context, Access& access, executors::Executor& executor, JobsO
     : state_(std::make_unique<State>(context, access, executor, std::move(options))) {}
 Jobs::~Jobs() = default;
 
-Result<void> Jobs::start() { return state_->loop.start(); }
-void Jobs::stop() { state_->loop.stop(); }
+Result<void> Jobs::start() {
+  return state_->loop.start();
+}
+void Jobs::stop() {
+  state_->loop.stop();
+}
 
 Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   const JobSpec spec = TRY(read_spec(request));
@@ -102,7 +107,8 @@ Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
     if (digest.empty()) continue;
     const auto size = TRY(state_->context.objects.have(digest));
     if (!size)
-      return Error::invalid(format("object {} is not here", digest), "upload it, then submit again");
+      return Error::invalid(format("object {} is not here", digest),
+                            "upload it, then submit again");
     if (digest == request.code_digest) code_size = *size;
   }
   Job draft;
@@ -113,8 +119,8 @@ Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   }
   Job job;
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
-    job = TRY(write_job(session, state_->context, state_->access, state_->options, who, request, spec,
-                        code_size));
+    job = TRY(write_job(session, state_->context, state_->access, state_->options, who, request,
+                        spec, code_size));
     return {};
   }));
   state_->wake(job);
@@ -141,7 +147,8 @@ Result<CheckAnswer> Jobs::check(const Identity& who, const SubmitRequest& reques
   return answer;
 }
 
-Result<Job> Jobs::get(const Identity& who, const std::string& id_or_name, const std::string& project) {
+Result<Job> Jobs::get(const Identity& who, const std::string& id_or_name,
+                      const std::string& project) {
   Job job;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
     job = TRY(state_->find(session, id_or_name, project));
@@ -180,36 +187,39 @@ Result<db::ListPage<Job>> Jobs::list(const Identity& who, const std::string& pro
 }
 
 Result<Job> Jobs::cancel(const Identity& who, const std::string& id) {
-  return state_->change(who, id, "job.cancel_asked", [&](db::Session& session, Job& job) -> Result<void> {
-    if (finished(job.state))
-      return Error::conflict(format("job {} has already {}", job.name, word(job.state)));
-    const Time now = state_->context.clock.now();
-    if (job.stop_asked_at.micros == 0) {
-      job.stop_asked_at = now;
-      job.stop_asked_by = who.user.empty() ? "the job itself" : who.user;
-    }
-    if (job.state != JobState::queued) return {};  // the loop tells the tasks
-    job.failure = Failure{FailureClass::cancelled, {}, {}, 0, "", "cancelled by " + job.stop_asked_by, ""};
-    CHECK(advance(job, JobTrigger::cancel_waiting, now));
-    auto run = TRY(db::Table<Run>::get(session, job.run_id));
-    if (!run) return {};
-    run->status = RunStatus::killed;
-    run->finished_at = now;
-    return db::Table<Run>::update(session, *run);
-  });
+  return state_->change(
+      who, id, "job.cancel_asked", [&](db::Session& session, Job& job) -> Result<void> {
+        if (finished(job.state))
+          return Error::conflict(format("job {} has already {}", job.name, word(job.state)));
+        const Time now = state_->context.clock.now();
+        if (job.stop_asked_at.micros == 0) {
+          job.stop_asked_at = now;
+          job.stop_asked_by = who.user.empty() ? "the job itself" : who.user;
+        }
+        if (job.state != JobState::queued) return {};  // the loop tells the tasks
+        job.failure = Failure{
+            FailureClass::cancelled, {}, {}, 0, "", "cancelled by " + job.stop_asked_by, ""};
+        CHECK(advance(job, JobTrigger::cancel_waiting, now));
+        auto run = TRY(db::Table<Run>::get(session, job.run_id));
+        if (!run) return {};
+        run->status = RunStatus::killed;
+        run->finished_at = now;
+        return db::Table<Run>::update(session, *run);
+      });
 }
 
 Result<Job> Jobs::retry(const Identity& who, const std::string& id) {
-  return state_->change(who, id, "job.retry_asked", [&](db::Session& session, Job& job) -> Result<void> {
-    if (!advance(job, JobTrigger::retry_asked, state_->context.clock.now()))
-      return Error::conflict(format("job {} is {}", job.name, word(job.state)),
-                             "only an ended job can be tried again");
-    auto run = TRY(db::Table<Run>::get(session, job.run_id));
-    if (!run) return {};
-    run->status = RunStatus::scheduled;
-    run->finished_at = {};
-    return db::Table<Run>::update(session, *run);
-  });
+  return state_->change(
+      who, id, "job.retry_asked", [&](db::Session& session, Job& job) -> Result<void> {
+        if (!advance(job, JobTrigger::retry_asked, state_->context.clock.now()))
+          return Error::conflict(format("job {} is {}", job.name, word(job.state)),
+                                 "only an ended job can be tried again");
+        auto run = TRY(db::Table<Run>::get(session, job.run_id));
+        if (!run) return {};
+        run->status = RunStatus::scheduled;
+        run->finished_at = {};
+        return db::Table<Run>::update(session, *run);
+      });
 }
 
 Result<void> Jobs::remove(const Identity& who, const std::string& id) {
@@ -222,7 +232,8 @@ Result<void> Jobs::remove(const Identity& who, const std::string& id) {
                              format("`hearth job cancel {}` ends it first", job.name));
     for (const std::string& holder : {"code:" + job.id, "job:" + job.id})
       TRY(db::unpin(session, holder));
-    for (const Checkpoint& c : TRY(db::Table<Checkpoint>::select(session, "WHERE job_id = $1", {job.id}))) {
+    for (const Checkpoint& c :
+         TRY(db::Table<Checkpoint>::select(session, "WHERE job_id = $1", {job.id}))) {
       TRY(db::unpin(session, "checkpoint:" + c.id));
       TRY(db::Table<Checkpoint>::remove(session, c.id));
     }
@@ -261,10 +272,11 @@ Result<std::vector<NodeInfo>> Jobs::nodes(const Identity& who) {
 Result<Job> Jobs::set_live(const Identity& who, const std::string& id,
                            const std::vector<LiveChange>& changes) {
   std::vector<std::string> tasks;
-  Job job = TRY(state_->change(who, id, "job.live_asked", [&](db::Session& session, Job& j) -> Result<void> {
-    tasks = TRY(write_live(session, state_->context, who, j, changes));
-    return {};
-  }));
+  Job job = TRY(
+      state_->change(who, id, "job.live_asked", [&](db::Session& session, Job& j) -> Result<void> {
+        tasks = TRY(write_live(session, state_->context, who, j, changes));
+        return {};
+      }));
   for (const std::string& task : tasks) state_->context.signals.notify(task_topic(task));
   return job;
 }

@@ -153,16 +153,16 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
   prepared.launch.attempt_id = attempt.id;
   prepared.launch.epoch = attempt.epoch;
   for (const Task& task : prepared.tasks) {
-    prepared.launch.tasks.push_back(TRY(task_spec(session, access, options, job, attempt, task,
-                                                  prepared.tasks.size(), parts)));
+    prepared.launch.tasks.push_back(
+        TRY(task_spec(session, access, options, job, attempt, task, prepared.tasks.size(), parts)));
     prepared.launch.nodes.push_back(task.node);
   }
   job.attempt_id = attempt.id;
   CHECK(advance(job, JobTrigger::allocated, now));
   enter_phase(job, "preparing", now);
   TRY(db::Table<Job>::update(session, job));
-  TRY(emit(session, context.clock, server_actor(), job.project, "job.preparing", job.id, job.version,
-           format(R"({{"state":"preparing","attempt_id":"{}"}})", attempt.id)));
+  TRY(emit(session, context.clock, server_actor(), job.project, "job.preparing", job.id,
+           job.version, format(R"({{"state":"preparing","attempt_id":"{}"}})", attempt.id)));
   return std::optional(std::move(prepared));
 }
 
@@ -194,9 +194,8 @@ Result<void> fail_queued(db::Session& session, Context& context, const std::stri
   job->failure->mend = error.mend;
   CHECK(advance(*job, JobTrigger::failed_final, now));
   TRY(db::Table<Job>::update(session, *job));
-  const Event event =
-      TRY(emit(session, context.clock, server_actor(), job->project, "job.failed", job->id,
-               job->version, R"({"state":"failed"})"));
+  const Event event = TRY(emit(session, context.clock, server_actor(), job->project, "job.failed",
+                               job->id, job->version, R"({"state":"failed"})"));
   TRY(queue_deliveries(session, *job, event, context.clock, context.random));
   auto run = TRY(db::Table<Run>::get(session, job->run_id));
   if (!run) return {};

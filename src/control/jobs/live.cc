@@ -14,7 +14,9 @@ Error refuse(const std::string& name, const AnyJson& value, std::string allowed)
   return error;
 }
 
-bool is_number(Node::Kind kind) { return kind == Node::Kind::integer || kind == Node::Kind::real; }
+bool is_number(Node::Kind kind) {
+  return kind == Node::Kind::integer || kind == Node::Kind::real;
+}
 
 }  // namespace
 
@@ -25,11 +27,14 @@ Result<void> check_live(const std::string& name, const Param& param, const AnyJs
     if (!is_number(wanted.kind)) return refuse(name, value, "a number");
     double number = 0;
     std::from_chars(wanted.text.data(), wanted.text.data() + wanted.text.size(), number);
-    if (param.min && number < *param.min) return refuse(name, value, format("at least {}", *param.min));
-    if (param.max && number > *param.max) return refuse(name, value, format("at most {}", *param.max));
+    if (param.min && number < *param.min)
+      return refuse(name, value, format("at least {}", *param.min));
+    if (param.max && number > *param.max)
+      return refuse(name, value, format("at most {}", *param.max));
     return {};
   }
-  if (wanted.kind != given.kind) return refuse(name, value, format("a value like {}", param.value.text));
+  if (wanted.kind != given.kind)
+    return refuse(name, value, format("a value like {}", param.value.text));
   return {};
 }
 
@@ -46,7 +51,8 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
   for (const LiveChange& change : changes) {
     const auto param = job.spec.params.find(change.name);
     if (param == job.spec.params.end() || !param->second.live) {
-      Error error = Error::invalid(format("'{}' is not a live parameter of {}", change.name, job.name));
+      Error error =
+          Error::invalid(format("'{}' is not a live parameter of {}", change.name, job.name));
       const std::string near = nearest(change.name, live);
       error.errors.push_back({change.name, 0, change.name,
                               live.empty() ? "none: the job file has no parameter with `live: true`"
@@ -61,7 +67,8 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
         "value = excluded.value, version = excluded.version, at_step = excluded.at_step, "
         "asked_by = excluded.asked_by, asked_at = excluded.asked_at",
         {job.id, change.name, change.value.text, version, who.user, context.clock.now().micros}));
-    TRY(emit(session, context.clock, who.actor(), job.project, "run.live_asked", job.run_id, version,
+    TRY(emit(session, context.clock, who.actor(), job.project, "run.live_asked", job.run_id,
+             version,
              format(R"({{"name":{},"value":{}}})", json_quote(change.name), change.value.text)));
   }
   std::vector<std::string> tasks;

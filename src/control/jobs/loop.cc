@@ -16,7 +16,9 @@ JobLoop::JobLoop(Context context, Access& access, executors::Executor& executor,
                  JobsOptions options)
     : context_(context), access_(access), executor_(executor), options_(std::move(options)) {}
 
-JobLoop::~JobLoop() { stop(); }
+JobLoop::~JobLoop() {
+  stop();
+}
 
 Result<void> JobLoop::start() {
   TRY(load_all());
@@ -125,7 +127,8 @@ Result<void> JobLoop::load_all() {
     }
     TRY(context_.database.read([&](db::Session& session) -> Result<void> {
       const auto attempt = TRY(db::Table<Attempt>::need(session, job.attempt_id));
-      for (const Task& task : TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt.id})))
+      for (const Task& task :
+           TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt.id})))
         open_[attempt.id].insert(task.id);
       active_[attempt.id] = job.id;
       apply(sched::AttemptStarted{attempt.id, attempt.pool, sched::queued_job(job), attempt.places,
@@ -141,9 +144,11 @@ Result<void> JobLoop::recover() {
   std::set<std::string> known;
   for (const executors::Found& task : found) {
     known.insert(task.attempt_id);
-    if (!task.alive && task.drained) on_task({TaskEvent::Kind::ended, task.attempt_id, task.task_id, task.epoch, ""});
+    if (!task.alive && task.drained)
+      on_task({TaskEvent::Kind::ended, task.attempt_id, task.task_id, task.epoch, ""});
     // Directories of attempts that are over and were not forgotten before the crash.
-    if (!active_.contains(task.attempt_id) && task.drained) ignore(executor_.forget(task.attempt_id));
+    if (!active_.contains(task.attempt_id) && task.drained)
+      ignore(executor_.forget(task.attempt_id));
   }
   const auto active = active_;
   for (const auto& [attempt_id, job_id] : active) {
@@ -157,10 +162,11 @@ Result<void> JobLoop::recover() {
       prepared = {};
       prepared.job = TRY(db::Table<Job>::need(session, job_id));
       prepared.attempt = TRY(db::Table<Attempt>::need(session, attempt_id));
-      prepared.tasks = TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {attempt_id}));
-      const bool untouched = std::all_of(prepared.tasks.begin(), prepared.tasks.end(), [](const Task& t) {
-        return t.state == TaskState::created;
-      });
+      prepared.tasks = TRY(
+          db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {attempt_id}));
+      const bool untouched =
+          std::all_of(prepared.tasks.begin(), prepared.tasks.end(),
+                      [](const Task& t) { return t.state == TaskState::created; });
       if (untouched) {
         prepared.launch = TRY(rebuild_launch(session, context_, access_, options_, prepared.job,
                                              prepared.attempt, prepared.tasks));
@@ -171,8 +177,10 @@ Result<void> JobLoop::recover() {
                       "its directory was gone when the server came back"));
       return {};
     }));
-    if (!prepared.launch.tasks.empty()) launch(std::move(prepared));
-    else TRY(update_job(job_id));
+    if (!prepared.launch.tasks.empty())
+      launch(std::move(prepared));
+    else
+      TRY(update_job(job_id));
   }
   return {};
 }
@@ -279,7 +287,8 @@ Result<void> JobLoop::carry_out_plan() {
   wake_at_ = plan.wake_at;
   for (size_t i = 0; i < plan.starts.size(); i += kStartsAtOnce) {
     const auto first = plan.starts.begin() + static_cast<ptrdiff_t>(i);
-    const auto last = first + static_cast<ptrdiff_t>(std::min(kStartsAtOnce, plan.starts.size() - i));
+    const auto last =
+        first + static_cast<ptrdiff_t>(std::min(kStartsAtOnce, plan.starts.size() - i));
     TRY(start_jobs({first, last}));
   }
   return write_reasons(plan.reasons);
@@ -326,8 +335,9 @@ void JobLoop::launch(PreparedLaunch prepared) {
 
 void JobLoop::fail_launch(const PreparedLaunch& prepared, const Error& error) {
   log_warning("job {} could not be started: {}", prepared.job.name, error.text());
-  const FailureClass why =
-      error.code == Code::invalid || error.code == Code::denied ? FailureClass::start : FailureClass::node;
+  const FailureClass why = error.code == Code::invalid || error.code == Code::denied
+                               ? FailureClass::start
+                               : FailureClass::node;
   const auto done = context_.database.write([&](db::Session& session) -> Result<void> {
     for (const Task& task : prepared.tasks)
       TRY(mark_lost(session, context_, task.id, why, "could not be started: " + error.text()));
@@ -348,7 +358,8 @@ Result<void> JobLoop::write_reasons(const std::map<std::string, Reason>& reasons
       sched::explain(worded);
       const auto old = reasons_.find(job_id);
       // Numbers change all the time; only another kind of reason is worth a write.
-      if (old == reasons_.end() || old->second.code != worded.code) news.emplace_back(job_id, worded);
+      if (old == reasons_.end() || old->second.code != worded.code)
+        news.emplace_back(job_id, worded);
     }
     reasons_ = std::move(next);
   }

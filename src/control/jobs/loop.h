@@ -1,5 +1,6 @@
-// The job loop: one thread that tails the events, feeds the cluster, carries out plans and ends what
-// must end. Everything it does is first written down; a crash at any point is mended by recover().
+// The job loop: one thread that tails the events, feeds the cluster, carries out plans and ends
+// what must end. Everything it does is first written down; a crash at any point is mended by
+// recover().
 #pragma once
 
 #include <atomic>
@@ -43,9 +44,9 @@ class JobLoop : public executors::Watcher {
   using ExecutorEvent = std::variant<executors::TaskEvent, executors::NodeEvent>;
 
   void run();
-  Result<void> load_all();      // at start: nodes, queued jobs, running attempts
-  Result<void> recover();       // what the executor still knows
-  Result<bool> read_events();   // true: there was news
+  Result<void> load_all();     // at start: nodes, queued jobs, running attempts
+  Result<void> recover();      // what the executor still knows
+  Result<bool> read_events();  // true: there was news
   Result<void> take_executor_events();
   Result<void> update_job(const std::string& job_id);
   void follow(const Reconciled& r);  // cluster and signals after a commit

@@ -13,11 +13,16 @@ namespace {
 RunStatus run_status(JobState state) {
   switch (state) {
     case JobState::queued:
-    case JobState::preparing: return RunStatus::scheduled;
-    case JobState::succeeded: return RunStatus::finished;
-    case JobState::failed: return RunStatus::failed;
-    case JobState::cancelled: return RunStatus::killed;
-    default: return RunStatus::running;
+    case JobState::preparing:
+      return RunStatus::scheduled;
+    case JobState::succeeded:
+      return RunStatus::finished;
+    case JobState::failed:
+      return RunStatus::failed;
+    case JobState::cancelled:
+      return RunStatus::killed;
+    default:
+      return RunStatus::running;
   }
 }
 
@@ -92,8 +97,8 @@ Result<std::optional<Reconciled>> look(db::Session& session, Context& context,
     return std::optional(std::move(r));
   r.attempt = TRY(db::Table<Attempt>::get(session, r.job.attempt_id));
   if (!r.attempt) return Error::internal(format("attempt {} has no row", r.job.attempt_id));
-  r.tasks = TRY(
-      db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {r.attempt->id}));
+  r.tasks =
+      TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {r.attempt->id}));
   r.unit = context.random.unit();
   step(r, context.clock.now());
   if (r.changed) take_start_time(r);
@@ -112,9 +117,9 @@ Result<std::optional<Reconciled>> reconcile(db::Session& session, Context& conte
   TRY(db::Table<Job>::update(session, r->job));
   if (r->job.state != before->state) {
     const std::string state(word(r->job.state));
-    const Event event = TRY(emit(session, context.clock, server_actor(), r->job.project,
-                                 "job." + state, r->job.id, r->job.version,
-                                 format(R"({{"state":"{}"}})", state)));
+    const Event event =
+        TRY(emit(session, context.clock, server_actor(), r->job.project, "job." + state, r->job.id,
+                 r->job.version, format(R"({{"state":"{}"}})", state)));
     TRY(queue_deliveries(session, r->job, event, context.clock, context.random));
     TRY(write_run(session, r->job));
   }

@@ -11,10 +11,10 @@ struct Reconciled {
   Job job;
   std::optional<Attempt> attempt;
   std::vector<Task> tasks;
-  bool changed = false;         // something is to be written
-  bool attempt_ended = false;   // now, by this step
+  bool changed = false;                 // something is to be written
+  bool attempt_ended = false;           // now, by this step
   std::vector<std::string> stop_tasks;  // told to end by this step
-  double unit = 0;              // spread of the back-off
+  double unit = 0;                      // spread of the back-off
 };
 
 // Reads the job and says what it should become; writes nothing.

@@ -7,36 +7,38 @@
 namespace hearth::control {
 namespace {
 
-using enum JobState;
-using enum JobTrigger;
+using S = JobState;
+using T = JobTrigger;
 
 constexpr std::array kTransitions = {
-    Transition{queued, allocated, preparing, "a place was found"},
-    Transition{queued, cancel_waiting, cancelled, "cancelled while it waits"},
-    Transition{queued, failed_final, failed, "it can never start"},
-    Transition{preparing, all_run, running, "every process runs"},
-    Transition{preparing, all_ended, saving, "every process has ended"},
-    Transition{preparing, JobTrigger::succeeded, JobState::succeeded, "the attempt succeeded"},
-    Transition{preparing, failed_retry, queued, "tried again"},
-    Transition{preparing, failed_final, failed, "it could not start"},
-    Transition{preparing, stopped, cancelled, "ended on request"},
-    Transition{running, all_ended, saving, "every process has ended"},
-    Transition{running, JobTrigger::succeeded, JobState::succeeded, "the attempt succeeded"},
-    Transition{running, failed_retry, queued, "tried again"},
-    Transition{running, failed_final, failed, "it failed for good"},
-    Transition{running, stopped, cancelled, "ended on request"},
-    Transition{saving, JobTrigger::succeeded, JobState::succeeded, "outputs are saved"},
-    Transition{saving, failed_retry, queued, "tried again"},
-    Transition{saving, failed_final, failed, "it failed for good"},
-    Transition{saving, stopped, cancelled, "ended on request"},
-    Transition{JobState::succeeded, retry_asked, queued, "somebody runs it once more"},
-    Transition{failed, retry_asked, queued, "somebody tries it again"},
-    Transition{cancelled, retry_asked, queued, "somebody tries it again"},
+    Transition{S::queued, T::allocated, S::preparing, "a place was found"},
+    Transition{S::queued, T::cancel_waiting, S::cancelled, "cancelled while it waits"},
+    Transition{S::queued, T::failed_final, S::failed, "it can never start"},
+    Transition{S::preparing, T::all_run, S::running, "every process runs"},
+    Transition{S::preparing, T::all_ended, S::saving, "every process has ended"},
+    Transition{S::preparing, T::succeeded, S::succeeded, "the attempt succeeded"},
+    Transition{S::preparing, T::failed_retry, S::queued, "tried again"},
+    Transition{S::preparing, T::failed_final, S::failed, "it could not start"},
+    Transition{S::preparing, T::stopped, S::cancelled, "ended on request"},
+    Transition{S::running, T::all_ended, S::saving, "every process has ended"},
+    Transition{S::running, T::succeeded, S::succeeded, "the attempt succeeded"},
+    Transition{S::running, T::failed_retry, S::queued, "tried again"},
+    Transition{S::running, T::failed_final, S::failed, "it failed for good"},
+    Transition{S::running, T::stopped, S::cancelled, "ended on request"},
+    Transition{S::saving, T::succeeded, S::succeeded, "outputs are saved"},
+    Transition{S::saving, T::failed_retry, S::queued, "tried again"},
+    Transition{S::saving, T::failed_final, S::failed, "it failed for good"},
+    Transition{S::saving, T::stopped, S::cancelled, "ended on request"},
+    Transition{S::succeeded, T::retry_asked, S::queued, "somebody runs it once more"},
+    Transition{S::failed, T::retry_asked, S::queued, "somebody tries it again"},
+    Transition{S::cancelled, T::retry_asked, S::queued, "somebody tries it again"},
 };
 
 }  // namespace
 
-std::span<const Transition> job_transitions() { return kTransitions; }
+std::span<const Transition> job_transitions() {
+  return kTransitions;
+}
 
 std::optional<JobState> next_state(JobState from, JobTrigger trigger) {
   for (const Transition& transition : kTransitions)
@@ -48,7 +50,7 @@ std::string job_state_chart() {
   std::string chart = "stateDiagram-v2\n    [*] --> queued: submitted\n";
   for (const Transition& t : kTransitions)
     chart += format("    {} --> {}: {}\n", word(t.from), word(t.to), t.words);
-  for (const JobState end : {JobState::succeeded, failed, cancelled})
+  for (const JobState end : {S::succeeded, S::failed, S::cancelled})
     chart += format("    {} --> [*]\n", word(end));
   return chart;
 }

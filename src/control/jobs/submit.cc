@@ -14,8 +14,8 @@ namespace {
 
 Result<Experiment> experiment_of(db::Session& session, Context& context, const std::string& project,
                                  const std::string& name) {
-  auto found = TRY(db::Table<Experiment>::find(session, "WHERE project = $1 AND name = $2",
-                                               {project, name}));
+  auto found = TRY(
+      db::Table<Experiment>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
   if (found) return std::move(*found);
   Experiment experiment;
   experiment.id = new_id(context.clock, context.random);
@@ -36,8 +36,9 @@ Result<void> check_root(const JobsOptions& options, const DatasetUse& use, size_
     const auto rest = real.lexically_relative(base);
     if (!failure && !rest.empty() && *rest.begin() != "..") return {};
   }
-  Error error = Error::denied(format("datasets[{}].path '{}' lies outside the listed roots", i, use.path),
-                              "ask an admin to list its root, or make a dataset of it");
+  Error error =
+      Error::denied(format("datasets[{}].path '{}' lies outside the listed roots", i, use.path),
+                    "ask an admin to list its root, or make a dataset of it");
   error.errors.push_back({format("datasets[{}].path", i), 0, use.path,
                           format("a path below {}", join(options.path_roots, ", ")), ""});
   return error;
@@ -88,8 +89,8 @@ Result<DatasetVersion> find_dataset_version(db::Session& session, const std::str
   const size_t at = reference.find('@');
   const std::string name = reference.substr(0, at);
   std::string wanted = at == std::string::npos ? "" : reference.substr(at + 1);
-  const auto dataset = TRY(
-      db::Table<Dataset>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
+  const auto dataset =
+      TRY(db::Table<Dataset>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
   if (!dataset)
     return Error::not_found(format("there is no dataset '{}' in project {}", name, project),
                             "`hearth dataset list` shows those there are");
@@ -123,8 +124,8 @@ Result<JobSpec> read_spec(const SubmitRequest& request) {
 }
 
 Result<Job> write_job(db::Session& session, Context& context, Access& access,
-                      const JobsOptions& options, const Identity& who,
-                      const SubmitRequest& request, const JobSpec& spec, int64_t code_size_bytes) {
+                      const JobsOptions& options, const Identity& who, const SubmitRequest& request,
+                      const JobSpec& spec, int64_t code_size_bytes) {
   std::vector<std::string> secrets = spec.secrets;
   for (const Notify& notify : spec.notify)
     if (!notify.secret.empty()) secrets.push_back(notify.secret);
@@ -147,13 +148,14 @@ Result<Job> write_job(db::Session& session, Context& context, Access& access,
   job.created_at = now;
   enter_phase(job, "queued", now);
 
-  const Experiment experiment = TRY(experiment_of(session, context, spec.project,
-                                                  spec.experiment.empty() ? spec.name : spec.experiment));
+  const Experiment experiment = TRY(experiment_of(
+      session, context, spec.project, spec.experiment.empty() ? spec.name : spec.experiment));
   auto datasets = TRY(use_datasets(session, options, spec.project, spec));
   for (const UsedDataset& used : datasets)
     if (!used.digest.empty()) TRY(db::pin(session, used.digest, "job:" + job.id, now));
   if (!job.code_digest.empty()) TRY(db::pin(session, job.code_digest, "code:" + job.id, now));
-  if (!job.git.diff_digest.empty()) TRY(db::pin(session, job.git.diff_digest, "code:" + job.id, now));
+  if (!job.git.diff_digest.empty())
+    TRY(db::pin(session, job.git.diff_digest, "code:" + job.id, now));
   TRY(db::Table<Job>::insert(session, job));
   TRY(db::Table<Run>::insert(session, run_of(job, experiment, std::move(datasets))));
   TRY(emit(session, context.clock, who.actor(), job.project, "job.submitted", job.id, job.version,

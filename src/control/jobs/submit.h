@@ -3,6 +3,7 @@
 
 #include "control/access/access.h"
 #include "control/jobs/jobs.h"
+#include "domain/dataset.h"
 
 namespace hearth::control {
 
@@ -11,8 +12,8 @@ Result<JobSpec> read_spec(const SubmitRequest& request);
 
 // Inside a write: checks secrets and datasets, and makes Job, Run, Experiment, pins and event.
 Result<Job> write_job(db::Session& session, Context& context, Access& access,
-                      const JobsOptions& options, const Identity& who,
-                      const SubmitRequest& request, const JobSpec& spec, int64_t code_size_bytes);
+                      const JobsOptions& options, const Identity& who, const SubmitRequest& request,
+                      const JobSpec& spec, int64_t code_size_bytes);
 
 // "NAME", "NAME@3" or "NAME@tag" of a project to the version's row.
 Result<DatasetVersion> find_dataset_version(db::Session& session, const std::string& project,

@@ -54,12 +54,18 @@ std::string phase_of(std::span<const Task> tasks) {
   if (stopping) return "stopping";
   switch (earliest) {
     case TaskState::created:
-    case TaskState::preparing: return "preparing";
-    case TaskState::starting: return "starting";
-    case TaskState::running: return "running";
-    case TaskState::saving: return "saving";
-    case TaskState::stopping: return "stopping";
-    default: return "saving";
+    case TaskState::preparing:
+      return "preparing";
+    case TaskState::starting:
+      return "starting";
+    case TaskState::running:
+      return "running";
+    case TaskState::saving:
+      return "saving";
+    case TaskState::stopping:
+      return "stopping";
+    default:
+      return "saving";
   }
 }
 
@@ -83,7 +89,8 @@ Outcome after_attempt(const Job& job, const Attempt& attempt, double unit) {
   }
   outcome.trigger = JobTrigger::failed_retry;
   outcome.counts = true;
-  const double doubling = std::pow(2.0, static_cast<double>(std::min<int64_t>(job.retries_used, 20)));
+  const double doubling =
+      std::pow(2.0, static_cast<double>(std::min<int64_t>(job.retries_used, 20)));
   const double seconds =
       std::min(kLongestBackOff.seconds(), kFirstBackOff.seconds() * doubling) * (0.75 + unit / 2);
   outcome.back_off = Duration::seconds(seconds);
@@ -123,7 +130,8 @@ bool advance(Job& job, JobTrigger trigger, Time now) {
     case JobState::running:
       if (job.started_at.micros == 0) job.started_at = now;
       break;
-    case JobState::saving: break;
+    case JobState::saving:
+      break;
     case JobState::succeeded:
       job.failure.reset();
       [[fallthrough]];

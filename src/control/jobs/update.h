@@ -14,8 +14,8 @@ namespace hearth::control {
 // What an attempt is, seen from its tasks.
 struct Verdict {
   AttemptState state = AttemptState::starting;
-  bool ended = false;       // no task runs any more
-  bool stop_rest = false;   // a task failed: the others must end, a gang lives or dies whole
+  bool ended = false;              // no task runs any more
+  bool stop_rest = false;          // a task failed: the others must end, a gang lives or dies whole
   std::optional<Failure> failure;  // of the task that failed first
 };
 Verdict judge(const Attempt& attempt, std::span<const Task> tasks);

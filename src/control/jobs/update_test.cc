@@ -115,8 +115,9 @@ TEST(Advance, PhasesFollowEachOtherWithoutGaps) {
 }
 
 TEST(StateTable, EveryStateCanBeLeftAndReached) {
-  for (const auto state : {JobState::queued, JobState::preparing, JobState::running, JobState::saving,
-                           JobState::succeeded, JobState::failed, JobState::cancelled}) {
+  for (const auto state :
+       {JobState::queued, JobState::preparing, JobState::running, JobState::saving,
+        JobState::succeeded, JobState::failed, JobState::cancelled}) {
     bool left = false, reached = false;
     for (const Transition& t : job_transitions()) {
       left |= t.from == state;

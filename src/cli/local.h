@@ -1,0 +1,61 @@
+// Commands that act on this machine alone. They stand in the same command tree as the others (one
+// help, one completion), but src/app carries them out: it gives `run` a table of functions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hearth::cli {
+
+struct UpArgs {
+  std::string data;  // --data DIR; "": $XDG_DATA_HOME/hearth, as root /var/lib/hearth
+  std::string listen = "127.0.0.1:8470";
+  std::string tls_cert, tls_key;
+  bool insecure = false;
+  std::vector<std::string> public_urls, trusted_proxies;
+  std::string task_uids;  // "A-B"
+  std::string key_file, topology, config;
+  std::vector<std::string> path_roots;  // --data-root DIR: where `datasets: path` may point
+  bool detach = false;
+  bool mock_executor = false;   // --executor mock: for tests of the API
+  bool webhooks = true;         // --no-webhooks
+  bool webhooks_local = false;  // --webhooks-local: loopback targets are allowed
+};
+struct DownArgs {
+  std::string data;
+  bool drain = false;   // wait for running jobs, start none
+  bool cancel = false;  // cancel them
+};
+struct ShimArgs {
+  std::string directory;
+  bool drain = false;
+};
+struct BackupArgs {
+  std::string file, data;
+};
+struct RestoreArgs {
+  std::string file, data, key_file;
+};
+struct TokenAddArgs {  // `token add NAME --data DIR`
+  std::string name, data, role, project, expires;
+  bool quiet = false;
+};
+struct DoctorArgs {
+  std::string data;
+};
+
+struct LocalCommands {
+  std::function<int(const UpArgs&)> up;
+  std::function<int(const DownArgs&)> down;
+  std::function<int(const ShimArgs&)> shim;  // hidden in the help
+  std::function<int(const RestoreArgs&)> restore;
+  std::function<int(const TokenAddArgs&)> token_add_data;
+  std::function<int(const DoctorArgs&, bool json)> doctor;
+  std::function<int()> openapi;  // prints the document
+};
+
+// The whole program: parses, runs, returns the exit code of face.md's table.
+int run(int argc, char** argv, const LocalCommands& local);
+
+}  // namespace hearth::cli
