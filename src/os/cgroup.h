@@ -32,14 +32,21 @@ struct CgroupSupport {
 };
 
 struct CgroupOptions {
+  // Only groups mounted at or below this are looked at.
   std::string mount = "/sys/fs/cgroup";
-  std::string parent =
-      "hearth";  // folder of all tasks, below the top (v1, v2 as root) or below the
-                 // highest group that was delegated; must not be a systemd unit's
+  // The folder of all tasks: below the highest group that we may write to (for root the top); with
+  // a
+  // "/" in front below the mount ("/system.slice/hearth-tasks.service", a unit with Delegate=yes).
+  // Never within the unit of the server, whose restart would end the tasks.
+  std::string parent = "hearth";
 };
-// Makes the parent (and on v2 turns the controllers on for it) and tries what can be set.
+// Makes the parent (on v2 with its controllers on), starts a small program in a group below it, and
+// says what can be set there. Costs some milliseconds: call it once. On v2, when this process
+// itself lives in the group that is to have children (a container), its processes move to a leaf
+// beside.
 CgroupSupport detect_cgroups(const CgroupOptions& options = {});
 
+// A limit whose controller is not there is left out: CgroupSupport has said so.
 struct CgroupLimits {
   int64_t memory_bytes = 0;         // 0 = no limit; swap is not given on top
   double cpus = 0;                  // weight; 0 = the default
@@ -50,7 +57,7 @@ struct CgroupLimits {
 struct CgroupStats {
   int64_t memory_bytes = 0;       // now, page cache included
   int64_t memory_peak_bytes = 0;  // 0 where the kernel does not say
-  int64_t oom_kills = 0;          // processes ended by this group's limit
+  int64_t oom_kills = 0;          // processes that the kernel ended for lack of memory
   Duration cpu;
   Duration throttled;  // by the quota
   int64_t read_bytes = 0, write_bytes = 0;

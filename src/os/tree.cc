@@ -67,7 +67,6 @@ bool has_variable(pid_t pid, const std::string& marker) {
   return std::find(variables.begin(), variables.end(), marker) != variables.end();
 }
 
-// The pids of a group's file and of those in the folders below it.
 void add_group(const std::string& file, std::set<pid_t>& into, int& folders) {
   if (++folders > kMostGroupFolders) return;
   if (const auto text = read_file(file, kMostProcsBytes); text.ok())
@@ -79,6 +78,13 @@ void add_group(const std::string& file, std::set<pid_t>& into, int& folders) {
   for (const Entry& entry : *entries)
     if (entry.kind == EntryKind::directory)
       add_group(format("{}/{}/{}", folder, entry.name, name_of(file)), into, folders);
+}
+
+std::set<pid_t> group_members(const std::string& procs_file) {
+  std::set<pid_t> pids;
+  int folders = 0;
+  add_group(procs_file, pids, folders);
+  return pids;
 }
 
 // Ourselves and those above us: never part of a tree.
@@ -268,8 +274,7 @@ std::vector<ProcessInfo> find_tree(const TreeQuery& query) {
   }
   const std::set<pid_t> never = untouchable(by_pid, query);
   std::set<pid_t> grouped;
-  int folders = 0;
-  for (const std::string& file : query.cgroup_procs) add_group(file, grouped, folders);
+  for (const std::string& file : query.cgroup_procs) grouped.merge(group_members(file));
 
   std::set<pid_t> chosen;
   std::vector<pid_t> open;
@@ -291,6 +296,11 @@ std::vector<ProcessInfo> find_tree(const TreeQuery& query) {
   for (const pid_t pid : chosen)
     if (!dead(*by_pid[pid])) out.push_back(*by_pid[pid]);
   return out;
+}
+
+std::vector<pid_t> pids_in_group(const std::string& procs_file) {
+  const std::set<pid_t> pids = group_members(procs_file);
+  return {pids.begin(), pids.end()};
 }
 
 Result<KillReport> kill_tree(const TreeQuery& query, const KillOptions& options) {

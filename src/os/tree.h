@@ -48,6 +48,9 @@ struct TreeQuery {
 // Those alive, sorted by pid.
 std::vector<ProcessInfo> find_tree(const TreeQuery& query);
 
+// The pids that stand in a group's file (cgroup.procs) and in those of the groups below it.
+std::vector<pid_t> pids_in_group(const std::string& procs_file);
+
 struct KillOptions {
   int first_signal = 15;                      // 0: straight to SIGKILL
   Duration grace = Duration::seconds(10);     // from first_signal to SIGKILL
