@@ -13,6 +13,10 @@ bool is_scalar(const Node& node) {
   return node.kind != Node::Kind::list && node.kind != Node::Kind::map;
 }
 
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
 size_t length_in_characters(std::string_view text) {
   size_t n = 0;
   for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -37,6 +41,23 @@ class Decoder {
       default:
         if (!is_scalar(node) || node.kind == Node::Kind::null) return wrong(node, type, rules);
         return scalar(node, type, rules, object);
+    }
+  }
+
+  // No text may hold NUL: neither processes nor paths nor every database take it.
+  void refuse_nul(const Node& node) {
+    if (has_nul(node.text))
+      mistake(node.line, "the character NUL", "text without NUL", "take the character away");
+    for (const Node::Member& member : node.members) {
+      const Step step(path_, member.key);
+      if (has_nul(member.key))
+        mistake(member.line, "the character NUL in a name", "names without NUL",
+                "take the character away");
+      refuse_nul(member.value);
+    }
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const Step step(path_, i);
+      refuse_nul(node.items[i]);
     }
   }
 
@@ -283,6 +304,7 @@ class Decoder {
 
 Result<void> decode(const Node& node, const Type& type, void* object, Origin origin) {
   Decoder decoder(origin);
+  if (origin == Origin::client) decoder.refuse_nul(node);
   decoder.value(node, type, nullptr, object);
   return decoder.finish();
 }

@@ -31,7 +31,7 @@ enum class FailureClass {
 enum class JobState { queued, preparing, running, saving, succeeded, failed, cancelled };
 
 struct Environment {
-  std::string name = "system";  // system, or NAME[@VERSION]
+  std::string name = "system";  // system, or NAME[@VERSION]; counts where the others are empty
   std::string prefix, venv, image;
   bool operator==(const Environment&) const = default;
 };
@@ -71,9 +71,12 @@ struct Role {
 struct DatasetUse {
   std::string name;  // NAME[@VERSION]
   std::string path;  // or a directory of the node
-  std::string at;
+  std::string at;    // inside the working directory; "": see place_of
   bool operator==(const DatasetUse&) const = default;
 };
+// Where the data stands: `at`, or else the dataset's name without version, or else the last part
+// of its path.
+std::string place_of(const DatasetUse& use);
 struct CheckpointOutput {
   std::string path;
   int64_t keep = 3;
@@ -131,12 +134,17 @@ Result<JobSpec> parse_job_node(const Node& node);  // the same for JSON bodies
 // What is decoded but cannot run yet (venv, images, git, services, more than one role or replica),
 // refused in words that say so; nothing when it can run.
 Result<void> check_runnable(const JobSpec& spec);
-// "params.lr=0.1" applied to the tree before decoding; errors as for the file.
+// "params.lr=0.1" applied to the tree before decoding; errors as for the file. The value follows
+// the rules of a YAML scalar, or is a list or map in brackets; what the file does not have yet is
+// added ("datasets[1].at" may add the item behind the last).
 Result<void> apply_set(Node& root, std::string_view assignment);
 // The roles in order; a job without `roles` has one named "worker" with its command and resources.
 std::map<std::string, Role> roles_of(const JobSpec& spec);
-// Replaces ${params.x}: in a text command by "${HEARTH_PARAM_x}" in a form safe inside the shell's
-// quoting rules, in words by the value itself. Errors name an unknown parameter.
+// Replaces ${params.x}: in a text command by a reference to the variable HEARTH_PARAM_x, quoted so
+// that the value stays one word whatever it holds (inside single quotes, double quotes, $( ) and
+// here-documents too); in words by the value itself. $${params.x} stays as the text ${params.x}.
+// Errors name an unknown parameter, and places where no reference can stand: back-quotes, ${ }, $((
+// )) and quoted here-documents.
 struct ReadyCommand {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;  // HEARTH_PARAM_<name> -> value as text
@@ -172,6 +180,88 @@ struct Words<JobState> {
   static constexpr std::string_view name = "JobState";
   static constexpr std::array<std::string_view, 7> words{
       "queued", "preparing", "running", "saving", "succeeded", "failed", "cancelled"};
+};
+
+// The field lists stand in job_fields.cc.
+template <>
+struct Describe<Environment> {
+  static constexpr std::string_view name = "Environment",
+                                    doc = "The runtime of the user's code: one of its fields.";
+  static void fields(Fields<Environment>& f);
+};
+template <>
+struct Describe<CodeSource> {
+  static constexpr std::string_view
+      name = "Code",
+      doc = "What is put into the working directory before the command runs.";
+  static void fields(Fields<CodeSource>& f);
+};
+template <>
+struct Describe<Command> {
+  static constexpr std::string_view
+      name = "Command",
+      doc = "What runs: text for a shell, or a list of words without one.";
+  static void fields(Fields<Command>& f);
+};
+template <>
+struct Describe<Param> {
+  static constexpr std::string_view
+      name = "Param",
+      doc = "A parameter of the run; live ones can be changed while it runs.";
+  static void fields(Fields<Param>& f);
+};
+template <>
+struct Describe<Resources> {
+  static constexpr std::string_view name = "Resources", doc = "What one process needs.";
+  static void fields(Fields<Resources>& f);
+};
+template <>
+struct Describe<Role> {
+  static constexpr std::string_view name = "Role", doc = "Processes of one kind.";
+  static void fields(Fields<Role>& f);
+};
+template <>
+struct Describe<DatasetUse> {
+  static constexpr std::string_view
+      name = "DatasetUse",
+      doc = "Data that stands in the working directory when the command starts.";
+  static void fields(Fields<DatasetUse>& f);
+};
+template <>
+struct Describe<CheckpointOutput> {
+  static constexpr std::string_view name = "CheckpointOutput",
+                                    doc = "Where checkpoints are written; survives retries.";
+  static void fields(Fields<CheckpointOutput>& f);
+};
+template <>
+struct Describe<ModelOutput> {
+  static constexpr std::string_view
+      name = "ModelOutput",
+      doc = "A file that becomes a model version when the job succeeds.";
+  static void fields(Fields<ModelOutput>& f);
+};
+template <>
+struct Describe<Outputs> {
+  static constexpr std::string_view name = "Outputs",
+                                    doc = "What is kept of the working directory.";
+  static void fields(Fields<Outputs>& f);
+};
+template <>
+struct Describe<Retries> {
+  static constexpr std::string_view
+      name = "Retries",
+      doc = "When a failed job is tried again, from its last checkpoint.";
+  static void fields(Fields<Retries>& f);
+};
+template <>
+struct Describe<Notify> {
+  static constexpr std::string_view name = "Notify", doc = "Tells an address of the job's states.";
+  static void fields(Fields<Notify>& f);
+};
+template <>
+struct Describe<JobSpec> {
+  static constexpr std::string_view name = "JobSpec", doc = "The job file.";
+  static void fields(Fields<JobSpec>& f);
 };
 
 }  // namespace hearth

@@ -124,7 +124,7 @@ std::string mend_words(const Node& node, const Type& type, const Field* rules) {
     if (!near.empty()) return format("did you mean '{}'?", near);
   }
   if (std::string words = unquoted(node, type); !words.empty()) return words;
-  if (node.kind == Node::Kind::null) return "leave the field out, or give it a value";
+  if (node.kind == Node::Kind::null && rules) return "leave the field out, or give it a value";
   if (type.kind == Kind::size && (node.kind == Node::Kind::integer || real_of(node.text)))
     return format("write the unit, such as {}GiB", shortened(node.text));
   if (type.kind == Kind::span && (node.kind == Node::Kind::integer || real_of(node.text)))

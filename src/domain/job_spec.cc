@@ -1,0 +1,78 @@
+#include "domain/job_spec.h"
+
+#include "base/format.h"
+#include "domain/job_rules.h"
+#include "domain/tree_builder.h"
+
+namespace hearth {
+
+Result<JobSpec> parse_job_yaml(std::string_view text) {
+  const Node root = TRY(parse_yaml(text));
+  return parse_job_node(root);
+}
+
+Result<JobSpec> parse_job_node(const Node& node) {
+  JobSpec spec;
+  Result<void> decoded = decode(node, type_of<JobSpec>(), &spec, Origin::client);
+  if (node.kind != Node::Kind::map) return std::move(decoded).error();
+  std::vector<FieldError> errors;
+  if (!decoded.ok()) errors = std::move(decoded.error().errors);
+  check_job_rules(node, spec, errors);
+  if (!errors.empty()) return mistakes_error(std::move(errors));
+  return spec;
+}
+
+Result<void> check_runnable(const JobSpec& spec) {
+  std::vector<FieldError> errors;
+  const auto not_yet = [&](std::string path, std::string found, std::string allowed,
+                           std::string mend) {
+    errors.push_back({std::move(path), 0, std::move(found), std::move(allowed), std::move(mend)});
+  };
+  if (spec.kind != JobKind::job)
+    not_yet("kind", format("'{}', which this version does not run", word(spec.kind)), "job",
+            "write kind: job, or leave it out");
+  const Environment& environment = spec.environment;
+  const std::string here = "system or {prefix: DIR} in this version";
+  if (!environment.venv.empty())
+    not_yet("environment.venv", "a venv to be made", here,
+            "make the venv on the node and name it as prefix");
+  else if (!environment.image.empty())
+    not_yet("environment.image", "an OCI image", here,
+            "install what it holds on the node and use system, or name a prefix");
+  else if (environment.prefix.empty() && environment.name != "system")
+    not_yet("environment", format("the named environment '{}'", environment.name), here,
+            "write environment: system, or name a prefix");
+  if (!spec.code.git.empty())
+    not_yet("code.git", "a git repository", "a directory in this version",
+            "clone it and write code: DIRECTORY");
+  if (spec.launch != Launch::plain)
+    not_yet("launch", format("'{}', which this version does not run", word(spec.launch)), "plain",
+            "run one process, with command in place of roles");
+  if (spec.roles.size() > 1)
+    not_yet("roles", format("{} roles", spec.roles.size()), "one role in this version",
+            "keep one of them");
+  for (const auto& [name, role] : spec.roles)
+    if (role.replicas > 1)
+      not_yet(format("roles.{}.replicas", name), format("{} replicas", role.replicas),
+              "1 in this version", "write replicas: 1");
+  if (errors.empty()) return {};
+  Error error = mistakes_error(std::move(errors));
+  error.detail = "the job file is right, but this version cannot run it yet";
+  return error;
+}
+
+std::map<std::string, Role> roles_of(const JobSpec& spec) {
+  if (!spec.roles.empty()) return spec.roles;
+  return {{"worker", Role{.replicas = 1, .command = spec.command, .resources = spec.resources}}};
+}
+
+std::string place_of(const DatasetUse& use) {
+  if (!use.at.empty()) return use.at;
+  if (!use.name.empty()) return use.name.substr(0, use.name.find('@'));
+  const size_t last = use.path.find_last_not_of('/');
+  if (last == std::string::npos) return "";
+  const std::string path = use.path.substr(0, last + 1);
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+#include "domain/job_spec.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+std::string testdata(const std::string& name) {
+  std::ifstream in(HEARTH_TESTDATA "/" + name);
+  EXPECT_TRUE(in) << name;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+JobSpec good(const std::string& yaml) {
+  const auto spec = parse_job_yaml(yaml);
+  EXPECT_TRUE(spec.ok()) << spec.error().text();
+  return spec.ok() ? *spec : JobSpec{};
+}
+
+TEST(JobSpec, TheFileOfTheFace) {
+  const JobSpec spec = good(testdata("jobs/face.yaml"));
+  EXPECT_EQ(spec.name, "fashion-cnn");
+  EXPECT_EQ(spec.environment.name, "system");
+  EXPECT_EQ(spec.code.directory, ".");
+  EXPECT_EQ(spec.env.at("TOKENIZERS_PARALLELISM"), "false");
+  EXPECT_EQ(spec.params.at("epochs").value.text, "3");
+  EXPECT_EQ(spec.params.at("lr").value.text, "0.01");
+  EXPECT_TRUE(spec.params.at("lr").live);
+  EXPECT_EQ(spec.resources.memory.bytes, 4LL << 30);
+  EXPECT_EQ(spec.retries.on.size(), 4U);
+  EXPECT_EQ(spec.time_limit->duration, Duration::seconds(3600));
+  EXPECT_TRUE(check_runnable(spec).ok());
+  EXPECT_EQ(roles_of(spec).at("worker").command, spec.command);
+}
+
+TEST(JobSpec, EveryGoodFileSurvivesJson) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HEARTH_TESTDATA "/jobs")) {
+    const JobSpec spec = good(testdata("jobs/" + entry.path().filename().string()));
+    const auto back = from_json<JobSpec>(to_json(spec), Origin::client);
+    ASSERT_TRUE(back.ok()) << entry.path() << back.error().text() << to_json(spec);
+    EXPECT_EQ(*back, spec) << entry.path() << to_json(spec);
+    ++files;
+  }
+  EXPECT_GE(files, 4);
+}
+
+TEST(JobSpec, OtherForms) {
+  const JobSpec spec = good(testdata("jobs/other_forms.yaml"));
+  EXPECT_EQ(spec.environment.prefix, "/opt/conda/envs/torch");
+  EXPECT_EQ(spec.params.at("layers").value.text, "[64,128]");
+  EXPECT_EQ(spec.resources.cpus, 0.05);
+  EXPECT_TRUE(spec.retries.on.empty());
+  EXPECT_EQ(place_of(spec.datasets[0]), "imagenet");
+  EXPECT_EQ(place_of(spec.datasets[1]), "more");
+  const auto runnable = check_runnable(spec);
+  ASSERT_FALSE(runnable.ok());
+  EXPECT_EQ(runnable.error().code, Code::invalid);
+  ASSERT_EQ(runnable.error().errors.size(), 1U);
+  EXPECT_EQ(runnable.error().errors[0].path, "code.git");
+}
+
+}  // namespace
+}  // namespace hearth
