@@ -3,8 +3,9 @@
 //   state = running and params.lr < 0.1 and name ~ cnn
 //   not (owner = ann or labels.team in (vision, speech)) and created_at > 2026-11-01
 //
-// Operators: = != < <= > >= ~ (RE2 search) in; and, or, not, parentheses; values bare or quoted.
-// A comparison with a field that is absent is false (so `not (x = 1)` is true of it).
+// Operators: = != < <= > >= ~ (RE2 search) in, not in; and, or, not, parentheses; values bare or in
+// quotes ('it''s' or "a \"b\""; names of fields may be quoted too). A comparison with a field that
+// is absent is false (so `not (x = 1)` and `x not in (1)` are true of it).
 #pragma once
 
 #include <functional>
@@ -27,10 +28,18 @@ struct FilterNode {
   std::string field;
   Operator op = Operator::equal;
   std::vector<std::string> values;  // one, or several for `in`
+  // Of `~`: the compiled expression, when set_filter_regex was called; else `~` looks for the text.
+  std::shared_ptr<const std::function<bool(std::string_view)>> search;
 };
 
 constexpr size_t kMostFilterBytes = 4096;
 constexpr int kMostFilterDepth = 32;
+
+// Makes a search out of an expression, or says why it is none. This room knows no RE2: the program
+// installs it once, before threads start.
+using FilterRegex =
+    std::function<Result<std::function<bool(std::string_view)>>(std::string_view expression)>;
+void set_filter_regex(FilterRegex make);
 
 // "" is the filter that matches all. Errors name the column, what was found, what may stand there.
 Result<FilterNode> parse_filter(std::string_view text);
@@ -39,6 +48,9 @@ Result<void> check_filter(const FilterNode& filter, const std::vector<std::strin
 // Compares as numbers where both sides are numbers, else as text. `look` gives a field's value.
 bool matches(const FilterNode& filter,
              const std::function<std::optional<std::string>(const std::string& field)>& look);
+
+// The filter as text again; parse_filter gives back the same.
+std::string to_text(const FilterNode& filter);
 
 // "created_at desc, name" -> [{created_at, true}, {name, false}].
 struct OrderBy {
