@@ -106,6 +106,8 @@ if ((${#missing[@]})); then
   live_done
   ((status == 0)) || failed install
   say "Installed in $(duration $((SECONDS - started)))"
+  mkdir -p build
+  printf '%s\n' "${missing[@]}" >>build/installed-packages # for ./quickstart --uninstall to name
 fi
 
 for pair in "${unpack[@]}"; do

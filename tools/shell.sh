@@ -12,15 +12,21 @@ kPlainSeconds=10
 live_terminal() { [[ -t 1 && ${TERM:-dumb} != dumb ]]; }
 
 live_last=0
+terminal_columns() {
+  local size
+  size=$(stty size 2>/dev/null </dev/tty) || size='24 80'
+  size=${size#* }
+  ((size >= 40)) && echo "$size" || echo 80
+}
 # live LABEL PERCENT TEXT: redraws one line, or prints it where enough time has passed.
 live() {
-  local label=$1 percent=$2 text=$3 width=24
+  local label=$1 percent=$2 text=$3 width=24 room
   if live_terminal; then
     local filled=$((percent * width / 100)) bar
     printf -v bar '%*s' "$filled" ''
     printf -v bar '%-*s' "$width" "${bar// /#}"
-    printf '\r\033[K%s [%s] %3d%% %.*s' "$label" "$bar" "$percent" \
-      $((${COLUMNS:-80} - ${#label} - width - 9)) "$text"
+    room=$(($(terminal_columns) - ${#label} - width - 10))
+    printf '\r\033[K%s [%s] %3d%% %.*s' "$label" "$bar" "$percent" $((room > 0 ? room : 0)) "$text"
   elif ((SECONDS - live_last >= kPlainSeconds)); then
     live_last=$SECONDS
     printf '%s %3d%% %s\n' "$label" "$percent" "$text"
