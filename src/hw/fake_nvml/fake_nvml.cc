@@ -12,6 +12,7 @@
 //   lost=1                  listed, but answers nothing ("fallen off the bus")
 // No HEARTH_FAKE_GPUS: no GPU. "fail=CODE": nvmlInit fails with that NVML code.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/nvml.h"
@@ -57,6 +59,13 @@ World& world() {
   return one;
 }
 
+// 0 for what is no number.
+unsigned number_of(std::string_view text) {
+  unsigned number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 unsigned long long size_of(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -66,7 +75,7 @@ unsigned long long size_of(const std::string& text) {
 }
 
 void set(FakeGpu& gpu, const std::string& key, const std::string& value) {
-  const auto number = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+  const auto number = number_of(value);
   if (key == "util") gpu.util = number;
   if (key == "used") gpu.used = size_of(value);
   if (key == "temp") gpu.temp = number;
@@ -77,7 +86,7 @@ void set(FakeGpu& gpu, const std::string& key, const std::string& value) {
   if (key == "lost") gpu.lost = number != 0;
   if (key == "pids") {
     std::stringstream pids(value);
-    for (std::string pid; std::getline(pids, pid, '+');) gpu.pids.push_back(std::stoul(pid));
+    for (std::string pid; std::getline(pids, pid, '+');) gpu.pids.push_back(number_of(pid));
   }
 }
 
@@ -87,11 +96,11 @@ void add_group(std::string group, World& into) {
   std::string head, word;
   if (!(words >> head)) return;
   if (head.rfind("fail=", 0) == 0) {
-    into.fail = std::atoi(head.c_str() + 5);
+    into.fail = static_cast<int>(number_of(head.substr(5)));
     return;
   }
   const size_t colon = head.find(':');
-  const unsigned count = colon == head.npos ? 1 : std::strtoul(head.c_str(), nullptr, 10);
+  const unsigned count = colon == head.npos ? 1 : number_of(head.substr(0, colon));
   const std::string model = colon == head.npos ? head : head.substr(colon + 1);
   const size_t dash = model.rfind('-');
   std::map<std::string, std::string> keys;
@@ -100,7 +109,7 @@ void add_group(std::string group, World& into) {
     if (equals != word.npos) keys[word.substr(0, equals)] = word.substr(equals + 1);
   }
   const auto amount = [&](const char* key) {
-    return keys.count(key) != 0 ? std::max(1, std::atoi(keys[key].c_str())) : 1;
+    return keys.count(key) != 0 ? std::max(1, static_cast<int>(number_of(keys[key]))) : 1;
   };
   const int numa = amount("numa"), switches = amount("switch");
   FakeGpu gpu;
