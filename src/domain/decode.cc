@@ -241,6 +241,8 @@ class Decoder {
       value(member.value, *field.type, &field, field.in(object));
     }
     if (type.one_of && given_count > 1) too_many(node, type, given);
+    if (type.one_of && node.members.empty() && origin_ == Origin::client)
+      wrong(node, type, nullptr);
     require(node, type, given);
   }
 

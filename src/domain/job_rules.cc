@@ -43,7 +43,6 @@ class Rules {
     version();
     command_or_roles();
     commands();
-    environment();
     code();
     labels();
     variables();
@@ -99,9 +98,6 @@ class Rules {
     }
   }
   void one_command(const std::string& path, const Node* node, const Command& command) {
-    if (node->kind == Node::Kind::map && node->members.empty())
-      return mistake(path, node, "an empty map", "text for a shell, or a list of words",
-                     "write, for example, python3 train.py");
     if (!command.words.empty() && command.words[0].empty())
       return mistake(path + "[0]", node, "'' (empty text)", "the program to run", "name a program");
     if (command.words.empty() && trim(command.text).empty())
@@ -110,13 +106,6 @@ class Rules {
     if (ready.ok()) return;
     for (const FieldError& error : ready.error().errors)
       mistake(path, node, error.found, error.allowed, error.mend);
-  }
-
-  void environment() {
-    const Node* node = root_.find("environment");
-    if (node && node->kind == Node::Kind::map && node->members.empty())
-      mistake("environment", node, "an empty map", "one of name, prefix, venv, image",
-              "write environment: system");
   }
 
   void code() {
