@@ -1,0 +1,16 @@
+# Writes ${OUT}: the bytes of ${FILES} (below ${DIRECTORY}) as C++ arrays; see HearthEmbed.cmake.
+set(text "#include \"app/embedded.h\"\n\nnamespace hearth::app {\nnamespace {\n")
+set(table "")
+set(i 0)
+foreach(file ${FILES})
+  file(READ ${DIRECTORY}/${file} hex HEX)
+  string(LENGTH "${hex}" length)
+  math(EXPR size "${length} / 2")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND text "constexpr unsigned char kFile${i}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${file}\", {reinterpret_cast<const char*>(kFile${i}), ${size}}},\n")
+  math(EXPR i "${i} + 1")
+endforeach()
+string(APPEND text "const EmbeddedFile kFiles[] = {\n${table}};\n}  // namespace\n\n"
+       "std::span<const EmbeddedFile> ${NAME}() { return kFiles; }\n\n}  // namespace hearth::app\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,125 @@
+// `hearth up`: runs the server in the foreground, or with --detach beside the terminal.
+#include <csignal>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/local_api.h"
+#include "app/logging.h"
+#include "app/prometheus.h"
+#include "app/server.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "os/files.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "os/system.h"
+
+namespace hearth::app {
+namespace {
+
+constexpr Duration kReadyTime = Duration::seconds(60);
+
+// Arguments for the server that goes on when the terminal is gone: all but --detach.
+std::vector<std::string> without_detach() {
+  std::vector<std::string> all;
+  const auto text = os::read_file("/proc/self/cmdline", 1 << 20);
+  if (!text.ok()) return all;
+  for (const std::string_view word : split(*text, '\0'))
+    if (word != "--detach" && !word.empty()) all.emplace_back(word);
+  return all;
+}
+
+Result<std::string> last_lines(const std::string& path, size_t lines) {
+  const std::string text = TRY(os::read_file(path, 64 << 20));
+  size_t at = text.size();
+  for (size_t n = 0; n <= lines && at != std::string::npos && at > 0; ++n) at = text.rfind('\n', at - 1);
+  return text.substr(at == std::string::npos || at == 0 ? 0 : at + 1);
+}
+
+Result<void> detach(const DataPaths& paths) {
+  TRY(make_data_directories(paths));
+  if (const auto holder = TRY(os::lock_holder(paths.lock())))
+    return Error::conflict(format("a server already runs on {} (pid {})", paths.root, *holder),
+                           "`hearth status` shows it, `hearth down` stops it");
+  const os::Fd log(open(paths.server_log().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!log) return Error::from_errno(paths.server_log(), errno);
+  os::SpawnOptions options;
+  options.argv = without_detach();
+  options.argv[0] = TRY(os::own_executable());
+  options.environment = os::current_environment();
+  options.standard_out = options.standard_error = os::Stdio::from(log.get());
+  os::Process child = TRY(os::spawn(options));
+  const Time until = system_clock().steady() + kReadyTime;
+  while (system_clock().steady() < until) {
+    if (const auto exit = TRY(child.wait(Duration::millis(50)))) {
+      const auto said = last_lines(paths.server_log(), 12);
+      return Error::unavailable(format("the server ended with {}:\n{}", exit->text(),
+                                       said.ok() ? *said : std::string()));
+    }
+    const auto file = read_server_file(paths.server_file());
+    if (file.ok() && file->pid == child.pid()) return {};
+  }
+  return Error::of(Code::timeout, format("the server was not ready after {}", format_duration(kReadyTime)),
+                   format("look into {}", paths.server_log()));
+}
+
+Result<void> run_in_foreground(const cli::UpArgs& args) {
+  // Signals are read as events; blocked before the first thread starts.
+  auto signals = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
+  os::ignore_signal(SIGPIPE);
+  auto server = TRY(HearthServer::start(args));
+  log_info("Hearth is ready at {}", server->url());
+  if (isatty(STDERR_FILENO)) {
+    const auto link = server->sign_in_link();
+    if (link.ok()) std::fprintf(stderr, "\n  Sign in: %s\n\n", link->c_str());
+  }
+  bool draining = false;
+  for (;;) {
+    pollfd wait{signals.fd(), POLLIN, 0};
+    poll(&wait, 1, draining ? 500 : -1);
+    if (draining && server->idle()) break;
+    const auto signal = TRY(signals.read());
+    if (!signal) continue;
+    if (signal->signal == SIGHUP) continue;  // the terminal went; the server stays
+    if (signal->signal == SIGUSR1) {
+      log_info("draining: no job starts any more; the server ends when none runs");
+      server->hold();
+      draining = true;
+      continue;
+    }
+    log_info("stopping on {}", os::signal_name(signal->signal));
+    break;
+  }
+  const int64_t running = server->stop();
+  if (running > 0)
+    log_info("{} task(s) go on without the server; they report when it is back", running);
+  return {};
+}
+
+}  // namespace
+
+int up(const cli::UpArgs& args) {
+  const DataPaths paths = data_paths(args.data);
+  if (args.detach) {
+    const auto done = detach(paths);
+    if (!done.ok()) return fail(done.error());
+    const auto file = read_server_file(paths.server_file());
+    if (!file.ok()) return fail(file.error());
+    std::printf("Hearth runs at %s (pid %lld)\n", file->url.c_str(), static_cast<long long>(file->pid));
+    const auto link = local_sign_in_link(paths);
+    if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
+    return 0;
+  }
+  log_to_stderr();
+  use_prometheus();
+  const auto done = run_in_foreground(args);
+  return done.ok() ? 0 : fail(done.error());
+}
+
+}  // namespace hearth::app
