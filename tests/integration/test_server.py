@@ -1,0 +1,176 @@
+"""The server itself: restarts, refusals, sign-in, what it leaves behind."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+import unittest
+
+from harness import BIN, PATIENCE, Server, ServerCase, eventually, job_text
+
+
+class Restart(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        self.addCleanup(self.server.close)
+
+    def count_through(self, stop):
+        job = self.server.submit(job_text("for i in $(seq 1 100); do echo $i; sleep 0.05; done"))
+        eventually(lambda: "5" in self.server.lines(job), "it counts")
+        stop()
+        time.sleep(1)
+        self.server.start()
+        self.assertEqual(self.server.wait(job)["state"], "succeeded")
+        self.assertEqual(self.server.lines(job), [str(i) for i in range(1, 101)])
+
+    def test_a_task_outlives_a_plain_stop_and_loses_no_line(self):
+        self.count_through(self.server.stop)
+
+    def test_a_task_outlives_a_kill_and_loses_no_line(self):
+        self.count_through(self.server.kill)
+
+    def test_a_job_that_ends_while_the_server_is_away_is_known_after(self):
+        job = self.server.submit(job_text("echo ready; sleep 1; exit 5"))
+        eventually(lambda: "ready" in self.server.lines(job), "it runs")
+        self.server.kill()
+        time.sleep(3)
+        self.server.start()
+        ended = self.server.wait(job)
+        self.assertEqual(ended["state"], "failed")
+        self.assertEqual(ended["failure"]["exit_code"], 5)
+
+    def test_down_cancel_ends_everything(self):
+        job = self.server.submit(job_text("echo ready; sleep 600"))
+        eventually(lambda: "ready" in self.server.lines(job), "it runs")
+        self.server.ok("down", "--cancel", "--data", self.server.data)
+        self.server.process.wait(PATIENCE)
+        self.server.start()
+        self.assertEqual(self.server.json("job", "show", job)["state"], "cancelled")
+
+
+class Refusals(ServerCase):
+    def up(self, *arguments):
+        return subprocess.run([BIN, "up", *arguments], env=self.server.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+
+    def test_a_second_server_on_the_same_data(self):
+        done = self.up("--data", self.server.data, "--listen", "127.0.0.1:0")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn(str(self.server.process.pid), done.stderr)
+
+    def test_a_taken_port(self):
+        port = int(self.server.url.rsplit(":", 1)[1])
+        done = self.up("--data", os.path.join(self.server.root, "other"), "--listen",
+                       "127.0.0.1:%d" % port)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn(str(port), done.stderr)
+
+    def test_plain_http_beyond_loopback(self):
+        done = self.up("--data", os.path.join(self.server.root, "wide"), "--listen", "0.0.0.0:0")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--insecure", done.stderr)
+
+    def test_no_token_wrong_token_foreign_host(self):
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs", token="").status, 401)
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs", token="hth_wrong").status, 401)
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs",
+                                          headers={"Host": "evil.example"}).status, 403)
+
+    def test_a_viewer_may_look_but_not_submit(self):
+        self.server.ok("user", "add", "vera", "--role", "viewer", "--project", "default")
+        token = self.server.ok("token", "add", "look", "--role", "viewer", "-q").strip()
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs", token=token).status, 200)
+        refused = self.server.http("POST", "/api/v1/jobs", body=job_text("true").encode(),
+                                   token=token, headers={"Content-Type": "application/yaml"})
+        self.assertEqual(refused.status, 403, refused.body)
+        problem = refused.json()
+        self.assertEqual(problem["code"], "denied")
+        self.assertTrue(problem["request_id"])
+
+    def test_a_sign_in_link_is_good_once(self):
+        link = self.server.json("login", "--link")["link"]
+        code = link.split("#", 1)[1]
+        first = self.server.http("POST", "/api/v1/sessions", body={"code": code}, token="")
+        self.assertIn(first.status, (200, 201), first.body)
+        cookie = first.headers["Set-Cookie"]
+        self.assertIn("HttpOnly", cookie)
+        self.assertIn("SameSite", cookie)
+        pair = cookie.split(";")[0]
+        self.assertEqual(self.server.http("GET", "/api/v1/whoami", token="",
+                                          headers={"Cookie": pair}).status, 200)
+        again = self.server.http("POST", "/api/v1/sessions", body={"code": code}, token="")
+        self.assertEqual(again.status, 401, again.body)
+
+    def test_all_mistakes_of_a_job_file_at_once(self):
+        path = os.path.join(self.server.root, "bad.yaml")
+        with open(path, "w") as file:
+            file.write("hearth: 1\nname: Bad Name\ncomand: true\nresources: {cpus: lots}\n")
+        done = self.server.run("job", "check", path)
+        self.assertEqual(done.returncode, 7)
+        for words in ("name", "comand", "command", "resources.cpus", "4"):
+            self.assertIn(words, done.stderr + done.stdout)
+
+    def test_a_job_that_can_never_start_is_refused_with_the_reason(self):
+        done = self.server.run("job", "submit", "--name", "huge", "--gpus", "4096", "--", "true")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("never", done.stderr)
+
+    def test_a_task_token_touches_no_other_job(self):
+        job = self.server.submit(job_text("echo $HEARTH_TOKEN > token; cat token; sleep 30"))
+        other = self.server.submit(job_text("sleep 30"))
+        token = eventually(lambda: [t for t in self.server.lines(job) if t.startswith("hth_")],
+                           "the job's token")[0]
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs/" + job, token=token).status, 200)
+        refused = self.server.http("POST", "/api/v1/jobs/%s/cancel" % other, body={}, token=token)
+        self.assertIn(refused.status, (403, 404), refused.body)
+        self.server.ok("job", "cancel", job)
+        self.server.ok("job", "cancel", other)
+        self.server.wait(job)
+        self.assertEqual(self.server.http("GET", "/api/v1/jobs/" + job, token=token).status, 401)
+
+
+class Events(ServerCase):
+    def test_events_stream_from_any_point(self):
+        job = self.server.job("true")
+        host, port = self.server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as stream:
+            stream.sendall(("GET /api/v1/events?since=0 HTTP/1.1\r\nHost: %s:%s\r\n"
+                            "Authorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n"
+                            % (host, port, self.server.token())).encode())
+            seen = b""
+            while b"job.succeeded" not in seen:
+                piece = stream.recv(65536)
+                self.assertTrue(piece, seen)
+                seen += piece
+        events = [json.loads(line[5:]) for line in seen.decode().splitlines()
+                  if line.startswith("data:") and line.rstrip().endswith("}")]
+        kinds = [event["kind"] for event in events if event["id"] == job["id"]]
+        self.assertEqual(kinds[0], "job.submitted")
+        self.assertEqual([e["seq"] for e in events], sorted(e["seq"] for e in events))
+
+
+class Backup(unittest.TestCase):
+    def test_a_backup_restores_whole(self):
+        server = Server().start()
+        self.addCleanup(server.close)
+        server.ok("secret", "set", "KEY", stdin="value-of-it")
+        job = server.job("echo hello; echo data > model.bin",
+                         outputs="{models: [{path: model.bin, name: m}]}")
+        file = os.path.join(server.root, "backup.tar")
+        server.ok("backup", file)
+        other = Server()
+        self.addCleanup(other.close)
+        done = other.run("restore", file, "--data", other.data, "--key-file",
+                         os.path.join(server.data, "state", "secrets.key"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        again = other.run("restore", file, "--data", other.data)
+        self.assertNotEqual(again.returncode, 0)
+        other.environment["XDG_CONFIG_HOME"] = server.environment["XDG_CONFIG_HOME"]
+        other.start()
+        self.assertEqual(other.lines(job["id"]), ["hello"])
+        self.assertEqual(other.json("model", "show", "m")["versions"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
