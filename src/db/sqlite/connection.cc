@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "base/format.h"
+#include "db/sqlite/pages.h"
 
 namespace hearth::db {
 namespace {

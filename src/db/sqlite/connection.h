@@ -34,9 +34,6 @@ class Connection : public Session {
   // How long a statement waits for another process's lock (a person with a shell on the file).
   static constexpr int kBusyMillis = 5000;
   static constexpr int kRestartMillis = 500;  // a checkpoint waits for readers
-  // Sizes of a database file of ours; checksum_vfs.h says what the reserved bytes hold.
-  static constexpr int kPageBytes = 4096;
-  static constexpr int kReservedBytes = 8;
 
   // `vfs`: name of a registered VFS. Access::write makes the file when it is not there.
   static Result<std::unique_ptr<Connection>> open(const std::string& path, Access access,

@@ -10,11 +10,12 @@ namespace hearth::db {
 void Health::raise(int state) {
   state_.fetch_or(state);
   refusing_.set(1);
-  log_error("{}", text());
 }
 
 void Health::disk_full() {
-  if (!is_full()) raise(kFull);
+  if (is_full()) return;
+  raise(kFull);
+  log_error("{}", text());
 }
 
 void Health::disk_has_room() {
@@ -30,14 +31,17 @@ void Health::failed(std::string what) {
     failure_ = std::move(what);
   }
   raise(kFailed);
+  log_error("{}", text());
 }
 
 void Health::damaged(std::string place) {
   {
     const std::lock_guard lock(mutex_);
     if (std::ranges::find(places_, place) != places_.end()) return;
-    ++place_count_;
-    if (places_.size() < kPlacesBound) places_.push_back(std::move(place));
+    if (++place_count_ <= kPlacesBound) {
+      log_error("{} is damaged: {}", path_, place);
+      places_.push_back(std::move(place));
+    }
   }
   raise(kDamaged);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "db/sqlite/checksum_vfs.h"
 #include "db/sqlite/health.h"
 #include "db/sqlite/place.h"
 #include "db/sqlite/readers.h"
@@ -31,12 +32,16 @@ class SqliteDatabase : public Database {
   SqliteDatabase(SqliteOptions options, OwnerLock lock);
   Result<void> start();
   Result<void> copy_to(const std::string& path);
+  // Reads pages from `first` on (to an own bound); the next one, or 0 after the last.
+  Result<uint32_t> check_pages(Connection& connection, uint32_t first);
+  Result<void> check_structure();
 
   const SqliteOptions options_;
   const OwnerLock lock_;
   std::atomic<int> version_{0};
   Stats stats_;
   Health health_;
+  std::unique_ptr<ChecksumVfs> vfs_;
   // In this order: readers close first, the writer checkpoints and closes after them.
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<Readers> readers_;

@@ -2,7 +2,8 @@
 
 #include <sqlite3.h>
 
-#include "base/log.h"
+#include "base/format.h"
+#include "db/sqlite/pages.h"
 
 namespace hearth::db {
 namespace {
@@ -24,7 +25,7 @@ Writer::Writer(std::unique_ptr<Connection> connection, Health& health, Stats& st
       next_checkpoint_pages_(checkpoint_pages) {
   sqlite3_wal_hook(connection_->handle(), note_wal_pages, &wal_pages_);
   stats_.queue_bound.set(kQueueBound);
-  stats_.wal_bound.set(static_cast<double>(kRestartPages) * Connection::kPageBytes);
+  stats_.wal_bound.set(static_cast<double>(kRestartPages) * kPageBytes);
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -157,7 +158,7 @@ Writer::Batch Writer::run_transaction(const Batch& batch) {
   stats_.commits.add();
   stats_.batch.observe(static_cast<double>(done.size()));
   for (const Item* item : done) (item->result.ok() ? stats_.writes : stats_.failed_writes).add();
-  stats_.wal_bytes.set(static_cast<double>(wal_pages_) * Connection::kPageBytes);
+  stats_.wal_bytes.set(static_cast<double>(wal_pages_) * kPageBytes);
   finish(done);
   return {};
 }

@@ -1,0 +1,41 @@
+// Finds flipped bits: every page of the database file carries a checksum, every frame of the WAL is
+// checked when it is read.
+//
+// A page's stamp (pages.h) is set as it is written to the database file, and compared as it is
+// read. Frames of the WAL carry SQLite's own running checksum, which SQLite looks at in recovery
+// alone; here each frame that is read back is held against it. A mismatch is SQLITE_IOERR_DATA, is
+// never served, and goes to Health. A stock sqlite3 can read such a file, but must not write it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "db/sqlite/health.h"
+#include "db/sqlite/shim_vfs.h"
+#include "db/sqlite/stats.h"
+
+namespace hearth::db {
+
+class ChecksumVfs : public ShimVfs {
+ public:
+  // `health` and `stats` outlive it.
+  ChecksumVfs(const std::string& base, Health& health, Stats& stats, Clock& clock);
+
+ protected:
+  int read(File& file, void* to, int size, int64_t offset) override;
+  int write(File& file, const void* from, int size, int64_t offset) override;
+  int sync(File& file, int flags) override;
+
+ private:
+  int read_page(File& file, std::span<std::byte> to, int64_t offset);
+  int read_frame(File& file, std::span<std::byte> to, int64_t offset);
+  int note_write(int code, const File& file, const char* doing);
+
+  Health& health_;
+  Stats& stats_;
+  Clock& clock_;
+};
+
+}  // namespace hearth::db
