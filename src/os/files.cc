@@ -241,8 +241,19 @@ Result<void> set_owner(const std::string& path, uid_t uid, gid_t gid) {
 }
 
 Result<std::vector<Entry>> list_directory(const std::string& path, size_t max_entries) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return failed("opening directory", path, errno);
+  return list_directory(folder.get(), path, max_entries);
+}
+
+Result<std::vector<Entry>> list_directory(int directory, const std::string& path,
+                                          size_t max_entries) {
+  // Another descriptor: reading moves the place in it, and closedir() closes it.
+  Fd own(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own) return failed("opening directory", path, errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(own.get()), closedir);
   if (!folder) return failed("reading directory", path, errno);
+  own.release();
   std::vector<Entry> entries;
   for (;;) {
     errno = 0;

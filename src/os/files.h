@@ -147,6 +147,9 @@ struct Entry {
 };
 // Sorted by name, without "." and "..". too_large over max_entries.
 Result<std::vector<Entry>> list_directory(const std::string& path, size_t max_entries = 1'000'000);
+// The same of an open directory; `path` is for messages.
+Result<std::vector<Entry>> list_directory(int directory, const std::string& path,
+                                          size_t max_entries = 1'000'000);
 std::string parent_of(const std::string& path);  // "a/b" -> "a", "a" -> ".", "/a" -> "/"
 std::string name_of(const std::string& path);    // "a/b" -> "b"
 

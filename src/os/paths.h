@@ -47,7 +47,7 @@ class Glob {
   struct Piece {
     Kind kind{};
     char character = 0;  // literal
-    uint16_t set = 0;    // index into sets_
+    uint32_t set = 0;    // index into sets_
   };
   bool parse_set(std::string_view pattern, size_t& at);
   std::string pattern_;
@@ -61,7 +61,12 @@ struct Found {
   EntryKind kind{};
 };
 constexpr size_t kMostWalked = 1'000'000;
-// Every name below root, parents before children, sorted within a folder; links are not followed.
+// Whether a link that lies at `path` (relative to a root, below real folders) and says `target` can
+// never lead out of that root: it is relative, and ".." stands only at its front, not too often.
+bool link_stays_inside(std::string_view path, std::string_view target);
+
+// Every name below root, parents before children, sorted within a folder. Links are not followed,
+// also not such as are put in place of a folder meanwhile; a folder that vanishes is passed over.
 // `each` answers whether to go into the folder it was given. too_large over `bound` names.
 Result<void> walk(const std::string& root, const std::function<Result<bool>(const Found&)>& each,
                   size_t bound = kMostWalked);
