@@ -105,7 +105,7 @@ struct ShimCalls {
   static int randomness(sqlite3_vfs* v, int size, char* out) {
     return base(v)->xRandomness(base(v), size, out);
   }
-  static int sleep(sqlite3_vfs* v, int micros) { return base(v)->xSleep(base(v), micros); }
+  static int pause(sqlite3_vfs* v, int micros) { return base(v)->xSleep(base(v), micros); }
   static int time(sqlite3_vfs* v, double* out) { return base(v)->xCurrentTime(base(v), out); }
   static int last_error(sqlite3_vfs* v, int size, char* out) {
     return base(v)->xGetLastError(base(v), size, out);
@@ -127,7 +127,7 @@ struct ShimCalls {
     made.xAccess = access;
     made.xFullPathname = full_path;
     made.xRandomness = randomness;
-    made.xSleep = sleep;
+    made.xSleep = pause;
     made.xCurrentTime = time;
     made.xGetLastError = last_error;
     made.xCurrentTimeInt64 = time_millis;
