@@ -57,7 +57,8 @@ function(hearth_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_ROOMS} ${ARG_LIBRARIES} GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM hearth_pch)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
 endfunction()
 
 # hearth_fuzz(NAME SOURCES ... ROOMS ...): a libFuzzer program build/PRESET/fuzz/NAME, which
