@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/shell.sh
+export LC_ALL=C # sort and comm must agree
 
 kLockSeconds=600 # how long another package manager may hold the lock
 
@@ -24,12 +25,12 @@ for group in "$@"; do
   grep -q "^$group " tools/packages.txt || { warn "install: no group '$group' in tools/packages.txt"; exit 2; }
 done
 
-there() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
-
-missing=()
-while read -r package _; do
-  [[ -z $package ]] || there "$package" || missing+=("$package")
-done < <(wanted install "$@")
+mapfile -t packages < <(wanted install "$@" | cut -d ' ' -f 1)
+mapfile -t missing < <(
+  { dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true; } |
+    awk '$2 == "installed" {print $1}' | sort -u |
+    comm -13 - <(printf '%s\n' "${packages[@]}") | sed '/^$/d'
+)
 unpack=()
 while read -r package program; do
   [[ -z $package ]] || command -v "${program##*/}" >/dev/null ||
