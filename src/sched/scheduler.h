@@ -25,6 +25,8 @@ struct TaskNeed {
   int64_t memory_bytes = 0;
   int64_t milli_gpus = 0;
   std::vector<std::string> gpu_model;  // any of these; empty: any
+  int64_t gpu_share_milli = 1000;      // of each GPU
+  int64_t gpu_memory_bytes = 0;        // each GPU has at least this
 };
 
 struct QueuedJob {
@@ -96,6 +98,9 @@ class Cluster {
  private:
   std::unique_ptr<State> state_;
 };
+
+// Jobs that fit may pass one that does not until it has waited so long; then its place is held.
+inline constexpr Duration kPatience = Duration::seconds(120);
 
 // Does not change the cluster: whoever carries a start out applies AttemptStarted.
 Plan plan(const Cluster& cluster, Time now);

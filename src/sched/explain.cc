@@ -1,0 +1,126 @@
+// Words for reasons.h: the edge at which codes and numbers become sentences.
+#include "base/format.h"
+#include "base/units.h"
+#include "sched/scheduler.h"
+
+namespace hearth::sched {
+namespace {
+
+double number(const Reason& reason, const std::string& name) {
+  const auto at = reason.numbers.find(name);
+  return at == reason.numbers.end() ? 0 : at->second;
+}
+
+std::string count(double amount, std::string_view one) {
+  return format("{:g} {}{}", amount, one, amount == 1 ? "" : "s");
+}
+
+std::string amount(std::string_view code, double value) {
+  if (code == "memory_short") return format_size(static_cast<int64_t>(value));
+  return count(value, code == "cpus_short" ? "CPU" : "GPU");
+}
+
+std::string_view field(std::string_view code) {
+  return code == "memory_short" ? "memory" : code == "cpus_short" ? "cpus" : "gpus";
+}
+
+std::string ahead(const Reason& reason) {
+  const double jobs = number(reason, "ahead");
+  if (jobs == 0) return "; first in the queue";
+  return format("; {} before it in the queue", count(jobs, "job"));
+}
+
+void explain_short(Reason& reason) {
+  const double needed = number(reason, "needed"), free = number(reason, "free");
+  reason.text =
+      format("needs {}, {} free", amount(reason.code, needed),
+             free == 0 ? "none is" : amount(reason.code, free) + (free == 1 ? " is" : " are"));
+  if (reason.code == "memory_short") {
+    reason.text =
+        format("needs {} of memory, {} is free", format_size(static_cast<int64_t>(needed)),
+               format_size(static_cast<int64_t>(free)));
+  }
+  reason.text += format(" on the node that comes nearest (it has {})",
+                        amount(reason.code, number(reason, "total")));
+  if (number(reason, "tasks") > 1) {
+    reason.text += format(", for one of its {}", count(number(reason, "tasks"), "task"));
+  }
+  reason.text += ahead(reason);
+  reason.mend = "wait until a running job ends";
+  const double less = number(reason, "fits_with");
+  if (less <= 0) return;
+  const std::string value = reason.code == "memory_short"
+                                ? format("{}MiB", static_cast<int64_t>(less) >> 20)
+                                : format("{:g}", less);
+  reason.mend =
+      format("with {}: {} it would start now; else {}", field(reason.code), value, reason.mend);
+}
+
+void explain_never(Reason& reason) {
+  const double needed = number(reason, "needed"), most = number(reason, "most");
+  const int resource = static_cast<int>(number(reason, "resource"));
+  if (resource == 4) {
+    reason.text = format("needs {} at once, at most {:g} fit here even when nothing else runs",
+                         count(needed, "task"), most);
+    reason.mend = format("ask for {:g} tasks, or for less per task", most);
+    return;
+  }
+  const std::string_view code = resource == 1   ? "cpus_short"
+                                : resource == 2 ? "memory_short"
+                                                : "gpus_short";
+  reason.text = format("needs {}, the largest node has {}", amount(code, needed),
+                       most == 0 ? "none" : amount(code, most));
+  const std::string value =
+      resource == 2 ? format("{}MiB", static_cast<int64_t>(most) >> 20) : format("{:g}", most);
+  reason.mend = format("ask for {}: {} at most, or add a larger node", field(code), value);
+}
+
+}  // namespace
+
+void explain(Reason& reason) {
+  const std::string& code = reason.code;
+  if (code == "cpus_short" || code == "memory_short" || code == "gpus_short") {
+    explain_short(reason);
+  } else if (code == "gang_short") {
+    reason.text =
+        format("{:g} of its {} fit now, all must start together{}", number(reason, "placed"),
+               count(number(reason, "tasks"), "task"), ahead(reason));
+    reason.mend =
+        number(reason, "placed") == 0
+            ? "wait until running jobs end"
+            : format("with {:g} tasks it would start now; else wait until running jobs end",
+                     number(reason, "placed"));
+  } else if (code == "never_fits") {
+    explain_never(reason);
+  } else if (code == "gpu_model_missing") {
+    reason.text = format("none of the {} here is of a model that it names, or has the memory",
+                         count(number(reason, "gpus"), "GPU"));
+    reason.mend =
+        "name another gpu_model or less gpu_memory (`hearth node list` shows what is here)";
+  } else if (code == "gpu_share_unsupported") {
+    reason.text = format("asks for {:g} of a GPU; this version gives whole GPUs alone",
+                         number(reason, "share"));
+    reason.mend = "leave gpu_share out";
+  } else if (code == "no_node") {
+    reason.text = "no machine takes jobs yet";
+    reason.mend = "start one, or see `hearth status`";
+  } else if (code == "node_down") {
+    reason.text = format(
+        "{:g} of {} {} out of service, in whole or a GPU of it, and the rest is "
+        "too small",
+        number(reason, "down"), count(number(reason, "nodes"), "node"),
+        number(reason, "down") == 1 ? "is" : "are");
+    reason.mend = "see `hearth node list` for what is wrong with it";
+  } else if (code == "back_off") {
+    reason.text = format("the last attempt failed; tried again in {}",
+                         format_duration(Duration::seconds(number(reason, "seconds"))));
+    reason.mend = "`hearth job retry` starts it now";
+  } else if (code == "behind") {
+    reason.text =
+        format("there is room, but it is held for a job that has waited {}{}",
+               format_duration(Duration::seconds(number(reason, "held_seconds"))), ahead(reason));
+    reason.mend = "wait, or raise its priority";
+  }
+}
+
+}  // namespace hearth::sched

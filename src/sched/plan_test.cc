@@ -1,0 +1,290 @@
+// Runs testdata/*.txt. A file is a list of lines:
+//
+//   case NAME                      a fresh cluster
+//   node NAME cpus N memory SIZE [gpus N model M numa N switch N] [pool P] [down] [cordoned] [ill
+//   I]
+//                                  GPUs g0.. in N NUMA nodes of N switches each; ill: GPU I is sick
+//   gone NAME                      that node
+//   job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N] [priority P] [at
+//   SECOND]
+//       [not_before SECOND]
+//   end NAME                       the attempt of that job
+//   plan SECOND                    plans, then carries its starts out; the lines after it that
+//   begin
+//                                  with > must be the plan:
+//   > start JOB NODE[:GPUS]...     a place per task
+//   > hold JOB NODE...
+//   > wait JOB CODE [NUMBER=VALUE]...   all its numbers
+//   > wake SECOND
+//   never JOBLINE                  then > never CODE NUMBERS, or > fits
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+#include "base/units.h"
+#include "sched/scheduler.h"
+
+namespace hearth::sched {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(const std::string& line) {
+  std::stringstream in(line);
+  Words words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+std::string value_of(const Words& words, const std::string& key, const std::string& other) {
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == key) return words[i + 1];
+  }
+  return other;
+}
+bool has(const Words& words, const std::string& key) {
+  return std::find(words.begin(), words.end(), key) != words.end();
+}
+double number(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+int64_t size(const std::string& text) {
+  return parse_size(text).value_or(0);
+}
+
+NodeInfo node_from(const Words& words) {
+  NodeInfo node;
+  node.name = words.at(1);
+  node.pool = value_of(words, "pool", "local");
+  node.cpus = number(value_of(words, "cpus", "8"));
+  node.memory_bytes = size(value_of(words, "memory", "64GiB"));
+  node.ready = !has(words, "down");
+  node.cordoned = has(words, "cordoned");
+  const auto gpus = static_cast<int64_t>(number(value_of(words, "gpus", "0")));
+  const auto numa = static_cast<int64_t>(number(value_of(words, "numa", "1")));
+  const auto switches = static_cast<int64_t>(number(value_of(words, "switch", "1")));
+  const std::string ill = value_of(words, "ill", "");
+  for (int64_t i = 0; i < gpus; ++i) {
+    Gpu gpu;
+    gpu.index = i;
+    gpu.uuid = format("g{}", i);
+    gpu.model = value_of(words, "model", "A100");
+    gpu.memory_bytes = size(value_of(words, "gpu_memory", "80GiB"));
+    gpu.numa = format("numa{}", i * numa / gpus);
+    if (switches > 1) gpu.link = format("switch{}", i * numa * switches / gpus);
+    gpu.healthy = format("{}", i) != ill;
+    node.gpus.push_back(gpu);
+  }
+  return node;
+}
+
+Time at_second(const std::string& text) {
+  return {static_cast<int64_t>(number(text) * 1e6)};
+}
+
+QueuedJob job_from(const Words& words) {
+  QueuedJob job;
+  job.id = job.name = words.at(1);
+  job.priority = static_cast<int64_t>(number(value_of(words, "priority", "50")));
+  job.queued_at = at_second(value_of(words, "at", "0"));
+  job.not_before = at_second(value_of(words, "not_before", "0"));
+  const auto tasks = static_cast<int64_t>(number(value_of(words, "tasks", "1")));
+  for (int64_t i = 0; i < tasks; ++i) {
+    TaskNeed need{.role = "worker", .rank = i};
+    need.milli_cpus = std::llround(number(value_of(words, "cpus", "1")) * 1000);
+    need.memory_bytes = size(value_of(words, "memory", "1GiB"));
+    need.gpu_share_milli = std::llround(number(value_of(words, "share", "1")) * 1000);
+    need.milli_gpus = std::llround(number(value_of(words, "gpus", "0"))) * need.gpu_share_milli;
+    need.gpu_memory_bytes = size(value_of(words, "gpu_memory", "0B"));
+    const std::string models = value_of(words, "model", "");
+    for (const auto model : split(models, '|')) {
+      if (!model.empty()) need.gpu_model.emplace_back(model);
+    }
+    job.tasks.push_back(need);
+  }
+  return job;
+}
+
+std::string numbers_of(const Reason& reason) {
+  std::string text;
+  for (const auto& [name, value] : reason.numbers) {
+    const bool bytes = value >= 1 << 20;
+    text += bytes ? format(" {}={}MiB", name, static_cast<int64_t>(value) >> 20)
+                  : format(" {}={:g}", name, value);
+  }
+  return text;
+}
+
+class Case {
+ public:
+  // What the line says back: lines of the plan, or none.
+  std::vector<std::string> run(const Words& words) {
+    if (words[0] == "node") {
+      cluster_.apply(NodeChanged{node_from(words)});
+    } else if (words[0] == "gone") {
+      cluster_.apply(NodeGone{"local", words.at(1)});
+    } else if (words[0] == "job") {
+      jobs_[words.at(1)] = job_from(words);
+      cluster_.apply(JobQueued{jobs_[words.at(1)]});
+    } else if (words[0] == "end") {
+      cluster_.apply(AttemptEnded{words.at(1)});
+    } else if (words[0] == "cancel") {
+      cluster_.apply(JobGone{words.at(1)});
+    } else if (words[0] == "plan") {
+      return show_plan(at_second(words.at(1)));
+    } else if (words[0] == "never") {
+      const auto reason = never_fits(cluster_, job_from(words));
+      return {reason ? "never " + reason->code + numbers_of(*reason) : "fits"};
+    } else {
+      ADD_FAILURE() << "unknown word " << words[0];
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::string> show_plan(Time now) {
+    const Plan found = plan(cluster_, now);
+    const Plan again = plan(cluster_, now);
+    EXPECT_EQ(found.starts.size(), again.starts.size()) << "the same input, another plan";
+    std::vector<std::string> lines;
+    for (const Start& start : found.starts) {
+      std::string line = "start " + start.job_id;
+      for (const Place& place : start.places) {
+        line += " " + place.node;
+        if (!place.gpus.empty()) line += format(":{}", join(place.gpus, ","));
+      }
+      lines.push_back(line);
+      cluster_.apply(
+          AttemptStarted{start.job_id, start.pool, jobs_[start.job_id], start.places, now});
+    }
+    for (const Hold& hold : found.holds) {
+      std::string line = "hold " + hold.job_id;
+      for (const Place& place : hold.places) line += " " + place.node;
+      lines.push_back(line);
+    }
+    for (auto [job, reason] : found.reasons) {
+      lines.push_back("wait " + job + " " + reason.code + numbers_of(reason));
+      explain(reason);
+      EXPECT_FALSE(reason.text.empty()) << reason.code;
+      EXPECT_FALSE(reason.mend.empty()) << reason.code;
+    }
+    if (found.wake_at.micros != 0) lines.push_back(format("wake {:g}", found.wake_at.seconds()));
+    return lines;
+  }
+
+  Cluster cluster_;
+  std::map<std::string, QueuedJob> jobs_;
+};
+
+void run_file(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  Case one;
+  std::string name;
+  std::vector<std::string> said;
+  size_t next = 0;
+  int line_number = 0;
+  const auto all_told = [&] {
+    for (; next < said.size(); ++next) {
+      ADD_FAILURE() << path.filename() << ":" << line_number << " " << name << ": also > "
+                    << said[next];
+    }
+  };
+  for (std::string line; std::getline(in, line);) {
+    ++line_number;
+    const Words words = words_of(line.substr(0, line.find('#')));
+    if (words.empty()) continue;
+    if (words[0] == ">") {
+      const std::string expected = format("{}", join(words.begin() + 1, words.end(), " "));
+      EXPECT_EQ(next < said.size() ? said[next] : "nothing", expected)
+          << path.filename() << ":" << line_number << " " << name;
+      ++next;
+      continue;
+    }
+    all_told();
+    if (words[0] == "case") {
+      one = Case();
+      name = words.at(1);
+      said.clear();
+    } else {
+      said = one.run(words);
+    }
+    next = 0;
+  }
+  all_told();
+}
+
+TEST(Plan, Cases) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HEARTH_SCHED_TESTDATA)) {
+    if (entry.path().extension() != ".txt") continue;
+    run_file(entry.path());
+    ++files;
+  }
+  EXPECT_GE(files, 3U);
+}
+
+TEST(QueuedJob, TasksOfAllRoles) {
+  Job job;
+  job.id = "01J";
+  job.name = "a-1";
+  job.priority = 70;
+  job.created_at = {5};
+  job.next_attempt_at = {9};
+  job.spec.roles["ps"] = {.replicas = 1, .resources = {.cpus = 0.05}};
+  job.spec.roles["worker"] = {.replicas = 2,
+                              .resources = {.cpus = 4, .gpus = 2, .gpu_model = {"H100"}}};
+  const QueuedJob queued = queued_job(job);
+  EXPECT_EQ(queued.priority, 70);
+  EXPECT_EQ(queued.queued_at.micros, 5);
+  EXPECT_EQ(queued.not_before.micros, 9);
+  ASSERT_EQ(queued.tasks.size(), 3U);
+  EXPECT_EQ(queued.tasks[0].role, "ps");
+  EXPECT_EQ(queued.tasks[0].milli_cpus, 50);
+  EXPECT_EQ(queued.tasks[2].rank, 2);
+  EXPECT_EQ(queued.tasks[2].milli_gpus, 2000);
+  EXPECT_EQ(queued.tasks[2].gpu_model, std::vector<std::string>{"H100"});
+}
+
+TEST(Explain, NamesTheSmallestChange) {
+  Reason reason{
+      "cpus_short",
+      {{"needed", 4}, {"free", 1.5}, {"total", 8}, {"fits_with", 1.5}, {"tasks", 1}, {"ahead", 2}},
+      "",
+      ""};
+  explain(reason);
+  EXPECT_EQ(
+      reason.text,
+      "needs 4 CPUs, 1.5 CPUs are free on the node that comes nearest (it has 8 CPUs); 2 jobs "
+      "before it in the queue");
+  EXPECT_EQ(reason.mend, "with cpus: 1.5 it would start now; else wait until a running job ends");
+  Reason never{"never_fits", {{"resource", 2}, {"needed", 8LL << 30}, {"most", 4LL << 30}}, "", ""};
+  explain(never);
+  EXPECT_EQ(never.text, "needs 8 GiB, the largest node has 4 GiB");
+  EXPECT_EQ(never.mend, "ask for memory: 4096MiB at most, or add a larger node");
+}
+
+// A queue of thousands must not make a plan slow: equal jobs are looked at once.
+TEST(Plan, LongQueueIsCheap) {
+  Cluster cluster;
+  cluster.apply(NodeChanged{node_from({"node", "n", "cpus", "2"})});
+  for (int i = 0; i < 5000; ++i) {
+    auto job = job_from({"job", format("j{:05}", i), "cpus", "1", "at", format("{}", i)});
+    cluster.apply(JobQueued{std::move(job)});
+  }
+  const Time start = system_clock().steady();
+  const Plan found = plan(cluster, {});
+  const Duration took = system_clock().steady() - start;
+  EXPECT_EQ(found.starts.size(), 2U);
+  EXPECT_EQ(found.reasons.size(), 4998U);
+  EXPECT_EQ(found.reasons.at("j04999").numbers.at("ahead"), 4997);
+  EXPECT_LT(took.seconds(), 1.0);  // 10 ms without sanitizers
+}
+
+}  // namespace
+}  // namespace hearth::sched
