@@ -37,6 +37,8 @@ find_package(PkgConfig REQUIRED)
 
 # One precompiled header of the std headers nearly every file wants; nothing of ours is in it.
 file(WRITE ${CMAKE_BINARY_DIR}/pch/pch.cc "")
+file(WRITE ${CMAKE_BINARY_DIR}/pch/headers.h
+     "#include \"${CMAKE_BINARY_DIR}/CMakeFiles/hearth_pch.dir/cmake_pch.hxx\"\n")
 add_library(hearth_pch OBJECT ${CMAKE_BINARY_DIR}/pch/pch.cc)
 target_precompile_headers(hearth_pch PRIVATE <algorithm> <array> <atomic> <chrono> <condition_variable>
   <cstdint> <functional> <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread>

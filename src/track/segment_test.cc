@@ -177,7 +177,7 @@ bool found_damage(const Bytes& bytes, const std::vector<Kept>& wanted) {
 }
 
 TEST(Segment, EachFlippedBitIsFoundAtTheFirstRead) {
-  const std::vector<Kept> records = training_log(6'000);
+  const std::vector<Kept> records = training_log(4'500);
   const Bytes good = build(records).bytes;
   SeededRandom random(3);
   for (int round = 0; round < 200; ++round) {
