@@ -197,7 +197,7 @@ TEST(Segment, EachFlippedBitIsFoundAtTheFirstRead) {
 TEST(Segment, CutOffOrForeignFilesAreRefused) {
   const Bytes good = build(training_log(100)).bytes;
   for (size_t cut = 0; cut < good.size(); cut += 7) {
-    const SpanSource source(std::span(good).first(cut));
+    const SpanSource source{std::span(good).first(cut)};
     EXPECT_FALSE(SegmentReader::open(source).ok()) << cut;
   }
 }
