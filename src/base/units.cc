@@ -73,26 +73,42 @@ std::string format_duration(Duration duration) {
   return format("{} d {:02} h", whole / 86400, whole % 86400 / 3600);
 }
 
+namespace {
+
+// Edit distance; two neighbours exchanged ("nmae") count as one edit.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> older, old(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j < old.size(); ++j) old[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({row[j - 1] + 1, old[j] + 1, old[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], older[j - 2] + 1);
+    }
+    older = old;
+    std::swap(old, row);
+  }
+  return old.back();
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t longest = 128;  // nobody mistypes more
   std::string best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  if (word.size() > longest) return best;
   for (const std::string& candidate : candidates) {
-    std::vector<size_t> row(candidate.size() + 1);
-    for (size_t j = 0; j < row.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j < row.size(); ++j) {
-        const size_t change = diagonal + (word[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
+    const size_t d = distance(word, candidate);
+    if (d >= best_distance) continue;
+    best_distance = d;
+    best = candidate;
   }
+  constexpr size_t shortest_beginning = 3;
+  if (!best.empty() || word.size() < shortest_beginning) return best;
+  for (const std::string& candidate : candidates)
+    if (candidate.starts_with(word)) return candidate;
   return best;
 }
 

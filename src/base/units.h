@@ -17,7 +17,8 @@ std::string format_size(int64_t bytes);  // "4 GiB", "1.5 MiB"
 Result<Duration> parse_duration(std::string_view text);
 std::string format_duration(Duration duration);  // "250 ms", "12.3 s", "4 m 05 s", "2 h 03 m"
 
-// The candidate nearest to `word` by edit distance, or "" if none is within a third of its length.
+// The candidate nearest to `word` by edit distance (neighbours exchanged are one edit), or if none
+// is within a third of its length the first that begins with it, or "".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Splits on one character; empty pieces are kept.

@@ -1,9 +1,11 @@
 // Commands with parameters, run by a real shell over values that would like to be code.
-#include <cstdio>
-#include <cstdlib>
+#include <array>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "domain/job_spec.h"
 
@@ -56,14 +58,35 @@ std::map<std::string, Param> params_with(const std::string& value) {
   return {{"v", Param{.value = {json_quote(value)}}}, {"n", Param{.value = {"0.5"}}}};
 }
 
-// What the words of `script`'s printf come out as; the variables go by the environment alone.
+// What the command prints. The values reach it by its environment alone.
 std::string output_of(const ReadyCommand& ready) {
-  for (const auto& [name, value] : ready.env) setenv(name.c_str(), value.c_str(), 1);
-  setenv("HEARTH_TEST_SCRIPT", ready.argv.at(2).c_str(), 1);
-  FILE* pipe = popen("exec /bin/sh -c \"$HEARTH_TEST_SCRIPT\" 2>&1", "r");
+  std::vector<std::string> env{"PATH=/usr/bin:/bin", "HOME=/nowhere"};
+  for (const auto& [name, value] : ready.env) env.push_back(name + "=" + value);
+  std::vector<std::string> words = ready.argv;
+  std::vector<char*> argv, envp;
+  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& variable : env) envp.push_back(variable.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+  pid_t child = 0;
+  EXPECT_EQ(posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), envp.data()), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
   std::string out;
-  for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) out += static_cast<char>(c);
-  EXPECT_EQ(pclose(pipe), 0) << ready.argv[2] << "\n" << out;
+  std::array<char, 4096> buffer;
+  for (ssize_t n; (n = read(ends[0], buffer.data(), buffer.size())) > 0;)
+    out.append(buffer.data(), static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << ready.argv[2] << "\n" << out;
   return out;
 }
 

@@ -227,7 +227,8 @@ class Decoder {
       const size_t i = index_of(type, member.key);
       const Step step(path_, member.key);
       if (i == type.fields.size()) {
-        unknown(member, type);
+        const size_t meant = unknown(member, type);
+        if (meant < given.size()) given[meant] = true;  // one error for it is enough
         continue;
       }
       const Field& field = type.fields[i];
@@ -265,14 +266,16 @@ class Decoder {
     return i;
   }
 
-  void unknown(const Node::Member& member, const Type& type) {
-    if (origin_ == Origin::server) return;
+  // The index of the field that was probably meant, or the number of fields.
+  size_t unknown(const Node::Member& member, const Type& type) {
+    if (origin_ == Origin::server) return type.fields.size();
     const std::vector<std::string> names = field_names(type);
     const std::string near = nearest(member.key, names);
     mistake(member.line, format("the unknown field '{}'", shortened(member.key)),
             format("the fields {}", join(names, ", ")),
             near.empty() ? "take it out, or use one of the fields named"
                          : format("did you mean '{}'?", near));
+    return near.empty() ? type.fields.size() : index_of(type, near);
   }
 
   void too_many(const Node& node, const Type& type, const std::vector<bool>& given) {

@@ -70,6 +70,7 @@ bool is_left_out(const Type& type, const Field& field, const void* object, const
   if (field.is_secret) return true;
   const void* value = field.in(object);
   if (field.optional_value) return value == nullptr;
+  if (field.type->kind == Kind::any && is_empty(*field.type, value)) return true;  // absent
   if (field.is_required) return false;
   if (type.one_of) return field.type->equal(value, field.in(base));
   if (field.type->kind == Kind::object) return field.type->equal(value, field.in(base));

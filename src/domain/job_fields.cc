@@ -173,7 +173,9 @@ void Describe<JobSpec>::fields(Fields<JobSpec>& f) {
       .required()
       .matches(kName, kNameWords)
       .example("fashion-cnn");
-  f("project", &JobSpec::project, "the project that owns it").matches(kName, kNameWords);
+  f("project", &JobSpec::project, "the project that owns it")
+      .matches(kName, kNameWords)
+      .example("vision");
   f("experiment", &JobSpec::experiment, "groups runs; default: the name")
       .max(256)
       .example("fashion");

@@ -61,6 +61,13 @@ class Rules {
                        std::move(found), std::move(allowed), std::move(mend)});
   }
 
+  // A misspelt field is told of once, not again as missing.
+  bool is_meant(std::string_view field) const {
+    const std::string mend = format("did you mean '{}'?", field);
+    return std::any_of(errors_.begin(), errors_.end(),
+                       [&](const FieldError& error) { return error.mend == mend; });
+  }
+
   void version() {
     const Node* node = root_.find("hearth");
     if (node && spec_.hearth > 1)
@@ -73,7 +80,7 @@ class Rules {
     const Node* roles = root_.find("roles");
     const Node* resources = root_.find("resources");
     const Node* launch = root_.find("launch");
-    if (!command && !roles)
+    if (!command && !roles && !is_meant("command") && !is_meant("roles"))
       mistake("command", &root_, "nothing", "a command, or roles that each have one",
               "add, for example, command: python3 train.py");
     if (command && roles)

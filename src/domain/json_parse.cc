@@ -1,9 +1,8 @@
 // JSON through the events of Boost.JSON's parser, line by line: a line break cannot stand inside a
 // token of JSON, so counting the pieces gives each value its line.
-#include <boost/json/basic_parser_impl.hpp>
-
 #include "base/format.h"
 #include "base/units.h"
+#include "domain/json.h"
 #include "domain/scalar.h"
 #include "domain/tree_builder.h"
 

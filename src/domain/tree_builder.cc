@@ -138,7 +138,7 @@ std::string found_of(const Node& node) {
     case Node::Kind::null:
       return node.text.empty() ? "nothing" : format("{} (no value)", node.text);
     case Node::Kind::boolean:
-      return format("{} (a yes or no)", node.text);
+      return format("{} (true or false)", node.text);
     case Node::Kind::integer:
       return format("{} (a whole number)", shortened(node.text));
     case Node::Kind::real:

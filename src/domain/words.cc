@@ -32,6 +32,27 @@ std::string object_words(const Type& type) {
                 type.one_of ? "one of" : "the fields", names);
 }
 
+// Its required fields, or else the first that has an example: "{hearth: 1, name: fashion-cnn}".
+std::string object_example(const Type& type) {
+  if (type.scalar_field >= 0) {
+    const Field& field = type.fields[static_cast<size_t>(type.scalar_field)];
+    return example_of(*field.type, &field);
+  }
+  std::vector<std::string> parts;
+  for (const Field& field : type.fields) {
+    if (!field.is_required || field.is_output_only) continue;
+    if (const std::string value = example_of(*field.type, &field); !value.empty())
+      parts.push_back(format("{}: {}", field.name, value));
+  }
+  for (const Field& field : type.fields) {
+    if (!parts.empty()) break;
+    if (field.is_output_only || field.type->kind == Kind::object) continue;
+    if (const std::string value = example_of(*field.type, &field); !value.empty())
+      parts.push_back(format("{}: {}", field.name, value));
+  }
+  return parts.empty() ? "" : format("{{{}}}", join(parts, ", "));
+}
+
 // "3" where a number without quotes belongs, and the like.
 std::string unquoted(const Node& node, const Type& type) {
   if (node.kind != Node::Kind::text) return "";
@@ -39,6 +60,11 @@ std::string unquoted(const Node& node, const Type& type) {
                     (type.kind == Kind::real && real_of(node.text)) ||
                     (type.kind == Kind::boolean && kind_of_plain(node.text) == Node::Kind::boolean);
   return fits ? format("write {} without quotes", shortened(node.text)) : "";
+}
+
+bool is_wrong_in_number(const Node& node, const Type& type) {
+  return (type.kind == Kind::list && node.kind == Node::Kind::list) ||
+         (type.kind == Kind::map && node.kind == Node::Kind::map);
 }
 
 }  // namespace
@@ -82,7 +108,7 @@ std::string allowed_words(const Type& type, const Field* rules) {
     case Kind::span:
       return "a duration with its unit" + bounds_words(type, rules);
     case Kind::list:
-      return format("a list, each {}", allowed_words(*type.item, nullptr)) +
+      return format("a list, each item {}", allowed_words(*type.item, nullptr)) +
              plural_bounds(type, rules, "items");
     case Kind::map:
       return format("a map from names to {}", allowed_words(*type.item, nullptr)) +
@@ -106,6 +132,16 @@ std::string example_of(const Type& type, const Field* rules) {
       return number_words(std::max(least, rules && rules->most ? std::min(1.0, *rules->most) : 1));
     case Kind::enumeration:
       return type.words.empty() ? "" : std::string(type.words.front());
+    case Kind::list: {
+      const std::string item = example_of(*type.item, nullptr);
+      return item.empty() ? "" : format("[{}]", item);
+    }
+    case Kind::map: {
+      const std::string item = example_of(*type.item, nullptr);
+      return item.empty() ? "" : format("{{name: {}}}", item);
+    }
+    case Kind::object:
+      return object_example(type);
     case Kind::time:
       return "2026-11-20T05:37:58Z";
     case Kind::size:
@@ -118,10 +154,10 @@ std::string example_of(const Type& type, const Field* rules) {
 }
 
 std::string mend_words(const Node& node, const Type& type, const Field* rules) {
-  if (type.kind == Kind::enumeration && node.kind == Node::Kind::text) {
+  if (type.kind == Kind::enumeration) {
     const std::vector<std::string> words(type.words.begin(), type.words.end());
     const std::string near = nearest(node.text, words);
-    if (!near.empty()) return format("did you mean '{}'?", near);
+    return near.empty() ? "choose one of them" : format("did you mean '{}'?", near);
   }
   if (std::string words = unquoted(node, type); !words.empty()) return words;
   if (node.kind == Node::Kind::null && rules) return "leave the field out, or give it a value";
@@ -134,9 +170,10 @@ std::string mend_words(const Node& node, const Type& type, const Field* rules) {
   if (type.kind == Kind::text && node.typed && node.kind != Node::Kind::list &&
       node.kind != Node::Kind::map)
     return format("put it in quotes: \"{}\"", shortened(node.text));
+  if (is_wrong_in_number(node, type)) return "change the number of items";
   const std::string example = example_of(type, rules);
   if (!example.empty()) return format("write, for example, {}", example);
-  return format("write {}", allowed_words(type, rules));
+  return type.kind == Kind::text ? "write a text of that form" : "write a value of that form";
 }
 
 }  // namespace hearth

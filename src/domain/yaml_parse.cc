@@ -55,6 +55,7 @@ class Handler : public YAML::EventHandler {
                 const std::string& value) override {
     check_properties(mark);
     if (tag != "?" && tag != "!") refuse_tag(mark);
+    if (tag == "!") check_closed(mark);
     if (tree_.wants_key()) return tree_.key(value, line_of(mark));
     Node node;
     node.quoted = tag == "!";
@@ -93,6 +94,17 @@ class Handler : public YAML::EventHandler {
     if (at >= text_.size()) return;
     if (text_[at] == '!') refuse_tag(mark);
     if (text_[at] == '&') OnAnchor(mark, "");
+  }
+  // yaml-cpp takes the end of the file for a closing quote.
+  void check_closed(const YAML::Mark& mark) {
+    size_t at = static_cast<size_t>(mark.pos);
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    for (++at; at < text_.size() && text_[at] != quote; ++at)
+      if (quote == '"' && text_[at] == '\\') ++at;
+    if (at >= text_.size())
+      refuse(mark, format("the quote {} that is not closed", quote), "a closing quote",
+             format("close it with {}", quote));
   }
   [[noreturn]] void refuse_tag(const YAML::Mark& mark) {
     refuse(mark, "a tag (!name)", "plain values", "take the tag away, or put the text in quotes");
