@@ -150,7 +150,9 @@ class AgainstGit : public testing::Test {
     if (done.ok() && done->exit.code > 1) return Error::internal(done->errors);
     return done;
   }
-  TemporaryDirectory dir_ = std::move(TemporaryDirectory::make("hearth-git").value());
+  // In memory where there is such a place: thousands of small files.
+  TemporaryDirectory dir_ = std::move(
+      TemporaryDirectory::make("hearth-git", exists("/dev/shm") ? "/dev/shm" : "").value());
 };
 
 TEST_F(AgainstGit, AThousandRandomCases) {
