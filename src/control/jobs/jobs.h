@@ -2,6 +2,7 @@
 // attempts. The rules are pure and stand in state.h (the table) and update.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct SubmitRequest {
   std::vector<std::string> set;  // "params.lr=0.1"
   std::string code_digest;       // of an uploaded bundle; required when the spec has code
   GitState git;
+  // Runs in the transaction that makes the job (the answer kept for an Idempotency-Key).
+  std::function<Result<void>(db::Session&, const Job&)> on_written;
 };
 
 // What a submit would do, for `job check` and the page's form.
@@ -69,6 +72,7 @@ class Jobs {
   // The loop: recover() what ran before, then schedule and reconcile until stop().
   Result<void> start();
   void stop();
+  void hold();  // start no job from now on
 
  private:
   struct State;

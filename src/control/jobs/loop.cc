@@ -275,7 +275,7 @@ void JobLoop::follow(const Reconciled& r) {
 }
 
 Result<void> JobLoop::carry_out_plan() {
-  if (queued_.empty()) {
+  if (queued_.empty() || holding_) {
     wake_at_ = {};
     return {};
   }

@@ -21,6 +21,7 @@ class JobLoop : public executors::Watcher {
   ~JobLoop() override;
   Result<void> start();
   void stop();
+  void hold() { holding_ = true; }
 
   std::optional<Reason> reason_of(const std::string& job_id);
   std::optional<Reason> never_fits(const sched::QueuedJob& job);
@@ -73,7 +74,7 @@ class JobLoop : public executors::Watcher {
   std::map<std::string, std::set<std::string>> open_;  // attempt id -> tasks not yet heard ended
   std::map<std::string, Time> force_at_;               // attempt id -> when the executor ends it
   BoundedQueue<ExecutorEvent> executor_events_{kMostExecutorEvents};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, holding_{false};
   std::thread thread_;
 };
 

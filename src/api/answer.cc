@@ -1,0 +1,188 @@
+#include "api/answer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <sys/stat.h>
+
+#include "base/format.h"
+
+namespace hearth::api {
+
+std::string_view status_title(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 411:
+      return "Length Required";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 416:
+      return "Range Not Satisfiable";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return status < 500 ? "Error" : "Internal Server Error";
+  }
+}
+
+net::Response json_text(std::string text, int status) {
+  return net::Response::text(status, "application/json", std::move(text));
+}
+
+net::Response no_content() {
+  net::Response response;
+  response.status = 204;
+  return response;
+}
+
+namespace {
+net::Response problem_of(Problem body) {
+  body.title = status_title(static_cast<int>(body.status));
+  const int status = static_cast<int>(body.status);
+  net::Response response = net::Response::text(status, "application/problem+json", to_json(body));
+  if (status == 401) response.headers.set("WWW-Authenticate", "Bearer");
+  if (status == 429 || status == 503) response.headers.set("Retry-After", "1");
+  return response;
+}
+}  // namespace
+
+net::Response problem(const Error& error, const std::string& request_id) {
+  Problem body;
+  body.status = info(error.code).http_status;
+  body.code = info(error.code).name;
+  body.detail = to_utf8_lossy(error.detail);
+  body.mend = error.mend;
+  body.errors = error.errors;
+  body.request_id = request_id;
+  return problem_of(std::move(body));
+}
+
+net::Response problem_status(int status, std::string code, std::string detail, std::string mend,
+                             const std::string& request_id) {
+  Problem body;
+  body.status = status;
+  body.code = std::move(code);
+  body.detail = to_utf8_lossy(detail);
+  body.mend = std::move(mend);
+  body.request_id = request_id;
+  return problem_of(std::move(body));
+}
+
+namespace {
+
+struct Range {
+  int64_t first = 0, length = 0;
+};
+
+bool to_integer(std::string_view text, int64_t& value) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && end == text.data() + text.size() && value >= 0;
+}
+
+// One range of "bytes=a-b", "bytes=a-" or "bytes=-n"; anything else is answered whole.
+std::optional<Range> parse_range(std::string_view header, int64_t size, bool& unsatisfiable) {
+  if (!header.starts_with("bytes=") || header.find(',') != std::string_view::npos)
+    return std::nullopt;
+  header.remove_prefix(6);
+  const size_t dash = header.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  int64_t first = 0, last = size - 1;
+  if (dash == 0) {
+    int64_t tail = 0;
+    if (!to_integer(header.substr(1), tail)) return std::nullopt;
+    first = std::max<int64_t>(0, size - tail);
+  } else {
+    if (!to_integer(header.substr(0, dash), first)) return std::nullopt;
+    if (dash + 1 < header.size() && !to_integer(header.substr(dash + 1), last)) return std::nullopt;
+    if (last < first) return std::nullopt;
+  }
+  last = std::min(last, size - 1);
+  unsatisfiable = first >= size;
+  return Range{first, last - first + 1};
+}
+
+}  // namespace
+
+Result<net::Response> file_answer(const net::RequestHead& head, const std::string& path,
+                                  const std::string& etag, const std::string& type,
+                                  const std::string& name) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return Error::from_errno(path, errno);
+  net::Response response;
+  response.headers.set("Content-Type", type);
+  response.headers.set("ETag", "\"" + etag + "\"");
+  response.headers.set("Accept-Ranges", "bytes");
+  // What a job wrote is never run as a page of ours.
+  response.headers.set("Content-Security-Policy", "sandbox; default-src 'none'");
+  if (!name.empty())
+    response.headers.set("Content-Disposition",
+                         "attachment; filename*=UTF-8''" + net::percent_encode(name));
+  net::FileBody body{path, 0, status.st_size};
+  if (const auto header = head.headers.get("Range"); header && head.method == "GET") {
+    bool unsatisfiable = false;
+    if (const auto range = parse_range(*header, status.st_size, unsatisfiable)) {
+      if (unsatisfiable) {
+        response = problem_status(416, "invalid", "the range lies behind the end",
+                                  format("the object has {} bytes", status.st_size), head.id);
+        response.headers.set("Content-Range", format("bytes */{}", status.st_size));
+        return response;
+      }
+      response.status = 206;
+      response.headers.set(
+          "Content-Range",
+          format("bytes {}-{}/{}", range->first, range->first + range->length - 1, status.st_size));
+      body.offset = range->first;
+      body.length = range->length;
+    }
+  }
+  response.body = body;
+  return response;
+}
+
+Result<std::string> project_fields(const std::string& json, std::string_view fields) {
+  const auto wanted = split(fields, ',');
+  const auto keep = [&](const Node& object) {
+    Node kept;
+    kept.kind = Node::Kind::map;
+    for (const Node::Member& member : object.members)
+      if (std::find(wanted.begin(), wanted.end(), member.key) != wanted.end())
+        kept.members.push_back(member);
+    return kept;
+  };
+  Node root = TRY(parse_json(json, 64 << 20));
+  for (Node::Member& member : root.members) {
+    if (member.key != "items") continue;
+    for (Node& item : member.value.items) item = keep(item);
+    return to_json(root);
+  }
+  return to_json(keep(root));
+}
+
+}  // namespace hearth::api

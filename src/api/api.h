@@ -1,0 +1,44 @@
+// The public HTTP API as a net::Handler.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/access/access.h"
+#include "control/ingest/ingest.h"
+#include "control/jobs/jobs.h"
+#include "control/records/records.h"
+#include "net/server.h"
+
+namespace hearth::api {
+
+struct Services {
+  control::Context context;
+  control::Access& access;
+  control::Jobs& jobs;
+  control::Ingest& ingest;
+  control::Records& records;
+  std::function<std::string()> metrics_text;
+  std::function<std::string()> ready;           // "" = ready, else why not
+  std::function<Result<std::string>()> backup;  // makes a temporary file; removed after sending
+};
+
+struct Options {
+  std::string url;                       // for links: the first public URL, or where we listen
+  std::vector<std::string> public_urls;  // names that Host and Origin may bear besides loopback
+  std::string version;
+  int owner_uid = -1;  // over the Unix socket this uid is the admin without a token
+  // Named bounds; each shows as 429 with Retry-After.
+  double reads_per_second = 40'000;  // per token
+  double changes_per_second = 500;   // per token
+  double failures_per_second = 2;    // failed sign-ins and unknown tokens, per address
+};
+
+std::unique_ptr<net::Handler> make_handler(Services services, Options options);
+
+// The OpenAPI 3.1 document of the route table.
+std::string openapi_document();
+
+}  // namespace hearth::api

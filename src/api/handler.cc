@@ -1,0 +1,186 @@
+// The API as a net::Handler: match, guard, call, answer.
+#include "api/answer.h"
+#include "api/guard.h"
+#include "api/route.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "db/tables.h"
+
+namespace hearth::api {
+namespace {
+
+class ApiHandler : public net::Handler {
+ public:
+  ApiHandler(Services services, Options options)
+      : services_(std::move(services)), options_(std::move(options)), guard_(services_, options_) {}
+
+  net::BodyRule rule(const net::RequestHead& head) override {
+    net::BodyRule rule;
+    const auto match = route_table().match(head.method, head.path);
+    if (match.route == nullptr) return rule;
+    rule.most_bytes = match.route->most_body_bytes;
+    rule.to_file = match.route->body_to_file;
+    // A large body is not taken from somebody who may not send it.
+    if (rule.to_file) {
+      const auto who = guard_.identify(head);
+      if (!who.ok()) rule.refuse = problem(who.error(), head.id);
+    }
+    return rule;
+  }
+
+  net::Response handle(net::Request& request) override {
+    net::Response response = answer(request);
+    secure(request, response);
+    return response;
+  }
+
+  net::Response malformed(int status, std::string_view detail,
+                          const std::string& request_id) override {
+    static const std::map<int, Code> codes = {
+        {408, Code::timeout}, {413, Code::too_large}, {501, Code::unsupported}, {503, Code::busy}};
+    const auto code = codes.find(status);
+    net::Response response = problem_status(
+        status, std::string(info(code == codes.end() ? Code::invalid : code->second).name),
+        std::string(detail), "", request_id);
+    secure({}, response);
+    return response;
+  }
+
+ private:
+  net::Response answer(net::Request& request) {
+    if (const auto refused = guard_.check_host(request)) return problem(*refused, request.id);
+    auto match = route_table().match(request.method, request.path);
+    if (match.route == nullptr) return unmatched(match, request);
+    auto answered = call(*match.route, std::move(match.path), request);
+    if (!answered.ok()) {
+      if (info(answered.error().code).http_status >= 500)
+        log_warning("{} {}: {}", request.method, request.path, answered.error().text());
+      return problem(answered.error(), request.id);
+    }
+    return std::move(answered).value();
+  }
+
+  static net::Response unmatched(const RouteTable::Match& match, const net::Request& request) {
+    if (match.allowed.empty())
+      return problem(Error::not_found(format("there is nothing at {}", request.path),
+                                      "/api/openapi.json lists what there is"),
+                     request.id);
+    net::Response response =
+        problem_status(405, "method", format("{} is not known here", request.method),
+                       format("use {}", join(match.allowed, " or ")), request.id);
+    response.headers.set("Allow", format("{}", join(match.allowed, ", ")));
+    return response;
+  }
+
+  Result<net::Response> call(const Route& route, std::map<std::string, std::string> path,
+                             net::Request& request) {
+    Call call{services_, options_, request, {}, std::move(path), {}, false, {}};
+    call.who.address = request.peer;
+    call.who.request_id = request.id;
+    if (route.need != Need::open) {
+      call.who = TRY(guard_.identify(request));
+      if (route.need == Need::task_token && call.who.kind != TokenKind::task)
+        return Error::denied("this call is a shim's; it needs a task's token");
+      if (auto refused = guard_.check_rate(request, route, call.who)) return std::move(*refused);
+    }
+    TRY(check_media_type(route, request));
+    if (!is_utf8(request.query)) return Error::invalid("the query is not UTF-8");
+    const auto key = request.headers.get("Idempotency-Key");
+    if (route.creates && key) return replayed(route, call, std::string(*key));
+    auto response = TRY(route.handler(call));
+    if (call.session) add_cookie(call, response);
+    return with_fields(call, std::move(response));
+  }
+
+  static Result<void> check_media_type(const Route& route, const net::Request& request) {
+    const auto type = request.headers.get("Content-Type");
+    if (request.body.empty() && request.body_file.empty()) return {};
+    if (!route.body_type.empty() || !type) return {};
+    const std::string_view bare = trim(type->substr(0, type->find(';')));
+    if (bare == "application/json" || bare == "application/yaml" || bare.ends_with("+json"))
+      return {};
+    // A form or text post needs no CORS preflight: a foreign page could send it.
+    return Error::of(Code::invalid, format("the media type '{}' is not taken here", bare),
+                     "send application/json");
+  }
+
+  // The answer of an earlier call with this key, or this call's, kept for the next.
+  Result<net::Response> replayed(const Route& route, Call& call, const std::string& key) {
+    if (key.empty() || key.size() > 255)
+      return Error::invalid("Idempotency-Key has 1 to 255 bytes");
+    const std::string owner = call.who.user.empty() ? call.who.token_id : call.who.user;
+    const std::string fingerprint = sha256(call.request.method + " " + call.request.path + "?" +
+                                           call.request.query + "\n" + call.request.body);
+    std::optional<db::Replay> kept;
+    auto& database = services_.context.database;
+    TRY(database.read([&](db::Session& session) -> Result<void> {
+      kept = TRY(db::find_replay(session, owner, key));
+      return {};
+    }));
+    if (kept) {
+      if (kept->fingerprint != fingerprint)
+        return Error::conflict("this Idempotency-Key was used for another request",
+                               "use a new key for a new request");
+      net::Response response = json_text(kept->body, static_cast<int>(kept->status));
+      response.headers.set("Idempotency-Replayed", "true");
+      return response;
+    }
+    call.keep_replay = [&, owner, key, fingerprint](db::Session& session, const std::string& body,
+                                                    int status) {
+      return db::save_replay(session, owner, key, {fingerprint, status, body},
+                             services_.context.clock.now());
+    };
+    auto response = TRY(route.handler(call));
+    if (call.replay_kept || response.status >= 300) return response;
+    if (const auto* body = std::get_if<std::string>(&response.body))
+      TRY(database.write([&](db::Session& session) -> Result<void> {
+        return call.keep_replay(session, *body, response.status);
+      }));
+    return response;
+  }
+
+  void add_cookie(const Call& call, net::Response& response) const {
+    const std::string secure = call.request.tls ? "; Secure" : "";
+    const std::string life = call.session->empty() ? "; Max-Age=0" : "; Max-Age=2592000";
+    response.headers.set("Set-Cookie", format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}",
+                                              guard_.cookie_name(), *call.session, life, secure));
+  }
+
+  static Result<net::Response> with_fields(const Call& call, net::Response response) {
+    const std::string fields = call.query("fields");
+    if (fields.empty() || response.status != 200) return response;
+    if (const auto* body = std::get_if<std::string>(&response.body)) {
+      auto projected = project_fields(*body, fields);
+      if (projected.ok()) response.body = std::move(projected).value();
+    }
+    return response;
+  }
+
+  static void secure(const net::RequestHead& head, net::Response& response) {
+    (void)head;
+    auto& headers = response.headers;
+    const auto set_default = [&](const char* name, const char* value) {
+      if (!headers.get(name)) headers.set(name, value);
+    };
+    set_default("X-Content-Type-Options", "nosniff");
+    set_default("Referrer-Policy", "no-referrer");
+    set_default("X-Frame-Options", "DENY");
+    set_default("Cross-Origin-Resource-Policy", "same-origin");
+    set_default("Cache-Control", "no-store");
+    set_default("Content-Security-Policy",
+                "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  }
+
+  Services services_;
+  const Options options_;
+  Guard guard_;
+};
+
+}  // namespace
+
+std::unique_ptr<net::Handler> make_handler(Services services, Options options) {
+  return std::make_unique<ApiHandler>(std::move(services), std::move(options));
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,153 @@
+// The OpenAPI 3.1 document of the route table.
+#include <set>
+
+#include "api/answer.h"
+#include "api/route.h"
+#include "base/format.h"
+#include "domain/schema.h"
+
+namespace hearth::api {
+namespace {
+
+constexpr std::string_view kSchemas = "#/components/schemas/";
+
+class Document {
+ public:
+  std::string write() {
+    std::string paths;
+    std::map<std::string, std::vector<const Route*>> by_path;
+    for (const auto& route : route_table().routes())
+      by_path[document_path(*route)].push_back(route.get());
+    for (const auto& [path, routes] : by_path) {
+      if (!paths.empty()) paths += ",";
+      paths += json_quote(path) + ":{";
+      bool first = true;
+      for (const Route* route : routes) {
+        if (!first) paths += ",";
+        first = false;
+        std::string method(route->method);
+        for (char& c : method) c = static_cast<char>(c | 32);
+        paths += json_quote(method) + ":" + operation(*route);
+      }
+      paths += "}";
+    }
+    need(type_of<Problem>());
+    return format(
+        R"({{"openapi":"3.1.0","info":{{"title":"Hearth","version":"1","description":"From raw data to a served model. Every error is a Problem; lists are pages with next_cursor."}},)"
+        R"("security":[{{"bearer":[]}},{{"cookie":[]}}],"paths":{{{}}},"components":{{)"
+        R"("securitySchemes":{{"bearer":{{"type":"http","scheme":"bearer"}},"cookie":{{"type":"apiKey","in":"cookie","name":"hearth_session"}}}},)"
+        R"("responses":{{"Problem":{{"description":"What went wrong","content":{{"application/problem+json":{{"schema":{{"$ref":"{}Problem"}}}}}}}}}},)"
+        R"("schemas":{{{}}}}}}})",
+        paths, kSchemas, schemas());
+  }
+
+ private:
+  static std::string document_path(const Route& route) {
+    std::string path(route.path);
+    if (const size_t star = path.find("*}"); star != std::string::npos) path.erase(star, 1);
+    return path;
+  }
+  void need(const Type& type) {
+    if (seen_.insert(&type).second) wanted_.push_back(&type);
+  }
+  std::string reference(const Type& type, SchemaFor use) {
+    (void)use;
+    need(type);
+    return format(R"({{"$ref":"{}{}"}})", kSchemas, type.name);
+  }
+  std::string schemas() {
+    std::map<std::string, std::string> all;
+    for (size_t i = 0; i < wanted_.size(); ++i)  // grows while it is walked
+      all[std::string(wanted_[i]->name)] =
+          json_schema(*wanted_[i], SchemaFor::output, std::string(kSchemas),
+                      [&](const Type& type) { need(type); });
+    std::string out;
+    for (const auto& [name, schema] : all)
+      out += (out.empty() ? "" : ",") + json_quote(name) + ":" + schema;
+    return out;
+  }
+
+  std::string operation(const Route& route) {
+    std::string out = format(R"({{"operationId":{},"tags":[{}],"summary":{})", json_quote(route.id),
+                             json_quote(route.tag), json_quote(route.summary));
+    if (route.need == Need::open) out += R"(,"security":[])";
+    out += R"(,"parameters":[)" + parameters(route) + "]";
+    if (route.body != nullptr) {
+      out += format(
+          R"(,"requestBody":{{"required":true,"content":{{"application/json":{{"schema":{}}})",
+          reference(*route.body, SchemaFor::input));
+      if (!route.body_type.empty())
+        out += format(R"(,{}:{{"schema":{{"type":"string"}}}})", json_quote(route.body_type));
+      out += "}}";
+    } else if (!route.body_type.empty()) {
+      out += format(
+          R"(,"requestBody":{{"required":true,"content":{{{}:{{"schema":{{"type":"string","format":"binary"}}}}}}}})",
+          json_quote(route.body_type));
+    }
+    return out + R"(,"responses":{)" + responses(route) + "}}";
+  }
+
+  static std::string parameters(const Route& route) {
+    std::string out;
+    const auto add = [&](std::string_view name, std::string_view in, std::string_view doc,
+                         std::string_view schema, bool required) {
+      out +=
+          format(R"({}{{"name":{},"in":"{}","description":{},"required":{},"schema":{}}})",
+                 out.empty() ? "" : ",", json_quote(name), in, json_quote(doc), required, schema);
+    };
+    for (std::string_view part : split(route.path, '/')) {
+      if (!part.starts_with('{')) continue;
+      part = part.substr(1, part.size() - (part.ends_with("*}") ? 3 : 2));
+      add(part, "path", "which", R"({"type":"string","minLength":1})", true);
+    }
+    for (const QueryField& field : route.query_fields) {
+      const char* type = field.kind == Kind::integer   ? R"({"type":"integer"})"
+                         : field.kind == Kind::boolean ? R"({"type":"boolean"})"
+                         : field.kind == Kind::time    ? R"({"type":"string","format":"date-time"})"
+                                                       : R"({"type":"string"})";
+      add(field.name, "query", field.doc, type, false);
+    }
+    if (route.creates)
+      add("Idempotency-Key", "header", "the same key gives the same answer for a day",
+          R"({"type":"string","minLength":1,"maxLength":255})", false);
+    if (route.has_version && route.method != "GET")
+      add("If-Match", "header", "ETag of the version to change", R"({"type":"string"})", false);
+    return out;
+  }
+
+  std::string responses(const Route& route) {
+    std::string content;
+    if (route.answer != nullptr) {
+      const std::string item = reference(*route.answer, SchemaFor::output);
+      const std::string schema =
+          route.list
+              ? format(
+                    R"({{"type":"object","required":["items"],"properties":{{"items":{{"type":"array","items":{}}},"next_cursor":{{"type":"string"}}}}}})",
+                    item)
+              : item;
+      content = format(R"("application/json":{{"schema":{}}})", schema);
+    }
+    if (!route.answer_type.empty())
+      content += format(R"({}{}:{{"schema":{{"type":"string"}}}})", content.empty() ? "" : ",",
+                        json_quote(route.answer_type));
+    std::string out = format(R"("{}":{{"description":"done")", route.status);
+    if (!content.empty()) out += format(R"(,"content":{{{}}})", content);
+    out += "}";
+    // What any route may answer; named so that clients know each.
+    for (const int status : {400, 401, 403, 404, 408, 409, 410, 412, 413, 429, 503})
+      out += format(R"(,"{}":{{"$ref":"#/components/responses/Problem"}})", status);
+    out += R"(,"default":{"$ref":"#/components/responses/Problem"})";
+    return out;
+  }
+
+  std::set<const Type*> seen_;
+  std::vector<const Type*> wanted_;
+};
+
+}  // namespace
+
+std::string openapi_document() {
+  return Document().write();
+}
+
+}  // namespace hearth::api

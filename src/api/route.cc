@@ -1,0 +1,172 @@
+#include "api/route.h"
+
+#include <charconv>
+
+#include "base/format.h"
+
+namespace hearth::api {
+namespace {
+
+std::vector<std::string_view> segments(std::string_view path) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  return split(path, '/');
+}
+
+bool is_parameter(std::string_view segment) {
+  return segment.starts_with('{');
+}
+// {path*} takes the rest of the path, slashes included.
+bool is_rest(std::string_view segment) {
+  return segment.ends_with("*}");
+}
+
+std::string parameter_name(std::string_view segment) {
+  return std::string(segment.substr(1, segment.size() - (is_rest(segment) ? 3 : 2)));
+}
+
+// Whether the path fits the route; fills `values` with the decoded parameters.
+bool fits(const Route& route, const std::vector<std::string_view>& path,
+          std::map<std::string, std::string>& values) {
+  const auto pattern = segments(route.path);
+  values.clear();
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (is_rest(pattern[i])) {
+      std::string rest;
+      for (size_t j = i; j < path.size(); ++j) {
+        const auto piece = net::percent_decode(path[j], false);
+        if (!piece) return false;
+        rest += (j > i ? "/" : "") + *piece;
+      }
+      values[parameter_name(pattern[i])] = rest;
+      return !rest.empty();
+    }
+    if (i >= path.size()) return false;
+    if (!is_parameter(pattern[i])) {
+      if (pattern[i] != path[i]) return false;
+      continue;
+    }
+    auto value = net::percent_decode(path[i], false);
+    if (!value || value->empty() || !is_utf8(*value)) return false;
+    values[parameter_name(pattern[i])] = std::move(*value);
+  }
+  return pattern.size() == path.size();
+}
+
+}  // namespace
+
+Route& Route::pages() {
+  asks("limit", "items at most, 1 to 1000; default 100", Kind::integer, "100");
+  asks("cursor", "next_cursor of the page before");
+  asks("filter", "which items: state = failed and name ~ cnn");
+  return asks("order_by", "created_at desc, name");
+}
+
+RouteTable::RouteTable() {
+  add_system_routes(*this);
+  add_access_routes(*this);
+  add_job_routes(*this);
+  add_log_routes(*this);
+  add_run_routes(*this);
+  add_model_routes(*this);
+  add_dataset_routes(*this);
+  add_object_routes(*this);
+  add_task_routes(*this);
+  add_event_routes(*this);
+}
+
+Route& RouteTable::add(std::string_view method, std::string_view path, std::string_view id,
+                       std::string_view tag, std::string_view summary, RouteHandler handler) {
+  auto route = std::make_unique<Route>();
+  route->method = method;
+  route->path = path;
+  route->id = id;
+  route->tag = tag;
+  route->summary = summary;
+  route->handler = std::move(handler);
+  routes_.push_back(std::move(route));
+  const auto parts = segments(path);
+  const size_t key = is_rest(parts.back()) ? 0 : parts.size();
+  by_length_[key].push_back(routes_.back().get());
+  return *routes_.back();
+}
+
+RouteTable::Match RouteTable::match(std::string_view method, std::string_view path) const {
+  Match match;
+  const auto parts = segments(path);
+  std::map<std::string, std::string> values;
+  for (const size_t key : {parts.size(), size_t{0}}) {
+    const auto found = by_length_.find(key);
+    if (found == by_length_.end()) continue;
+    for (const Route* route : found->second) {
+      if (!fits(*route, parts, values)) continue;
+      match.allowed.push_back(route->method);
+      const bool same = route->method == method || (method == "HEAD" && route->method == "GET");
+      if (!same || (match.route != nullptr && route->method != method)) continue;
+      match.route = route;
+      match.path = values;
+      if (route->method == method) return match;
+    }
+  }
+  return match;
+}
+
+const RouteTable& route_table() {
+  static const RouteTable table;
+  return table;
+}
+
+Result<int64_t> Call::query_integer(std::string_view name, int64_t otherwise, int64_t least,
+                                    int64_t most) const {
+  const auto text = request.query_value(name);
+  if (!text) return otherwise;
+  int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (failure == std::errc() && end == text->data() + text->size() && value >= least &&
+      value <= most)
+    return value;
+  Error error = Error::invalid(format("the query parameter '{}' is wrong", name));
+  error.errors.push_back(
+      {std::string(name), 0, *text, format("a whole number from {} to {}", least, most), ""});
+  return error;
+}
+
+Result<db::ListQuery> Call::list_query(const Type& item) const {
+  db::ListQuery list;
+  list.limit = TRY(query_integer("limit", 100, 1, db::kMostListRows));
+  list.cursor = query("cursor");
+  list.filter = TRY(parse_filter(query("filter")));
+  std::vector<std::string> known, ordered;
+  for (const Field& field : item.fields) {
+    if (field.is_secret) continue;
+    known.emplace_back(field.name);
+    ordered.emplace_back(field.name);
+    if (field.type->kind == Kind::map || field.type->kind == Kind::object)
+      known.push_back(std::string(field.name) + ".*");
+  }
+  // A job's parameters and labels are known by their short names too.
+  if (item.name == "Job")
+    for (const char* extra : {"params.*", "labels.*", "experiment"}) known.emplace_back(extra);
+  TRY(check_filter(list.filter, known));
+  const std::string order = query("order_by");
+  if (!order.empty())
+    list.order_by = TRY(parse_order(order, ordered));
+  else
+    list.order_by = {{"created_at", true}};
+  return list;
+}
+
+Result<std::optional<int64_t>> Call::if_match() const {
+  const auto header = request.headers.get("If-Match");
+  if (!header || trim(*header) == "*") return std::optional<int64_t>();
+  std::string_view text = trim(*header);
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+    text = text.substr(1, text.size() - 2);
+    int64_t version = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), version);
+    if (failure == std::errc() && end == text.data() + text.size())
+      return std::optional<int64_t>(version);
+  }
+  return Error::invalid("the header If-Match is not an ETag of ours", "send the ETag as it came");
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <charconv>
+
+#include "api/answer.h"
+#include "base/format.h"
+#include "db/tables.h"
+
+namespace hearth::api {
+namespace {
+
+constexpr int64_t kEventsAtOnce = 500;
+
+// Events after `last` that the identity may see, as server-sent events.
+class EventStream {
+ public:
+  EventStream(Services& services, Identity who, int64_t last)
+      : services_(services), who_(std::move(who)), last_(last) {}
+
+  net::Chunk next() {
+    net::Chunk chunk;
+    std::vector<Event> events;
+    const auto done = services_.context.database.read([&](db::Session& session) -> Result<void> {
+      if (!begun_) TRY(check_start(session, chunk.data));
+      events = TRY(db::events_since(session, last_, kEventsAtOnce));
+      return {};
+    });
+    const auto visible = services_.access.visible_projects(who_);
+    if (!done.ok() || !visible.ok()) {  // the token was revoked, or the server is going
+      chunk.end = true;
+      return chunk;
+    }
+    begun_ = true;
+    for (const Event& event : events) {
+      last_ = event.seq;
+      if (*visible &&
+          std::find((*visible)->begin(), (*visible)->end(), event.project) == (*visible)->end())
+        continue;
+      chunk.data += format("id: {}\ndata: {}\n\n", event.seq, to_json(event));
+    }
+    chunk.more = static_cast<int64_t>(events.size()) == kEventsAtOnce;
+    if (chunk.data.empty() && !chunk.more) chunk.data = ": \n\n";
+    return chunk;
+  }
+
+ private:
+  // What was asked for is older than what is kept, or newer than what there is: begin anew.
+  Result<void> check_start(db::Session& session, std::string& out) {
+    int64_t oldest = 0, newest = 0;
+    TRY(session.query("SELECT COALESCE(MIN(seq), 1), COALESCE(MAX(seq), 0) FROM events", {},
+                      [&](const db::Row& row) -> Result<void> {
+                        oldest = row.integer(0);
+                        newest = row.integer(1);
+                        return {};
+                      }));
+    if (last_ < 0) last_ = newest;
+    if (last_ + 1 < oldest || last_ > newest) {
+      last_ = newest;
+      out += format("event: reset\nid: {}\ndata: {{\"seq\":{}}}\n\n", newest, newest);
+    }
+    return {};
+  }
+
+  Services& services_;
+  const Identity who_;
+  int64_t last_;
+  bool begun_ = false;
+};
+
+Result<net::Response> events(Call& call) {
+  int64_t since = TRY(call.query_integer("since", -1, 0, INT64_MAX / 2));
+  if (const auto last = call.request.headers.get("Last-Event-ID")) {
+    const auto [end, failure] = std::from_chars(last->data(), last->data() + last->size(), since);
+    if (failure != std::errc() || end != last->data() + last->size() || since < 0)
+      return Error::invalid("the header Last-Event-ID is not a number of ours");
+  }
+  net::Response response;
+  response.headers.set("Content-Type", "text/event-stream");
+  auto stream = std::make_shared<EventStream>(call.services, call.who, since);
+  net::StreamBody body;
+  body.topics = {std::string(control::kEventsTopic)};
+  body.next = [stream] { return stream->next(); };
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace
+
+void add_event_routes(RouteTable& table) {
+  table
+      .add("GET", "/api/v1/events", "streamEvents", "events",
+           "Every state change as it happens (SSE)", events)
+      .answers_bytes("text/event-stream")
+      .asks("since", "events after this seq; default: only new ones", Kind::integer);
+  table
+      .add("GET", "/api/v1/deliveries", "listDeliveries", "events",
+           "Webhook calls and how they went",
+           [](Call& call) -> Result<net::Response> {
+             auto query = TRY(call.list_query(type_of<Delivery>()));
+             const auto visible = TRY(call.services.access.visible_projects(call.who));
+             if (visible) {
+               std::string places;
+               for (const std::string& name : *visible) {
+                 query.values.emplace_back(name);
+                 places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
+               }
+               query.where = places.empty() ? "1 = 0" : format("project IN ({})", places);
+             }
+             db::ListPage<Delivery> page;
+             TRY(call.services.context.database.read([&](db::Session& session) -> Result<void> {
+               page = TRY(db::Table<Delivery>::list(session, query));
+               return {};
+             }));
+             return json_list(page.items, page.next_cursor);
+           })
+      .lists<Delivery>()
+      .pages();
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,177 @@
+#include "api/answer.h"
+#include "base/format.h"
+
+namespace hearth::api {
+namespace {
+
+using control::SubmitRequest;
+
+// YAML as it is with ?set=..&code_digest=.., or a Submit object.
+Result<SubmitRequest> submit_request(Call& call) {
+  SubmitRequest request;
+  const auto type = call.request.headers.get("Content-Type").value_or("application/json");
+  if (type.starts_with("application/yaml") || type.starts_with("text/")) {
+    request.yaml = call.request.body;
+    request.code_digest = call.query("code_digest");
+    for (const auto& [name, value] : call.request.query_values())
+      if (name == "set") request.set.push_back(value);
+    return request;
+  }
+  const auto body = TRY(call.body<SubmitBody>());
+  if (body.yaml.empty() == body.spec.text.empty())
+    return Error::invalid("give either `yaml` or `spec`");
+  request.yaml = body.yaml;
+  if (!body.spec.text.empty()) request.json = TRY(parse_json(body.spec.text));
+  request.set = body.set;
+  request.code_digest = body.code_digest;
+  request.git = body.git;
+  return request;
+}
+
+Result<net::Response> submit(Call& call) {
+  SubmitRequest request = TRY(submit_request(call));
+  if (call.keep_replay)
+    request.on_written = [&](db::Session& session, const Job& job) {
+      call.replay_kept = true;
+      return call.keep_replay(session, to_json(job), 201);
+    };
+  const Job job = TRY(call.services.jobs.submit(call.who, request));
+  net::Response response = versioned(job, 201);
+  response.headers.set("Location", "/api/v1/jobs/" + job.id);
+  return response;
+}
+
+void add_submit_routes(RouteTable& table) {
+  table.add("POST", "/api/v1/jobs", "createJob", "jobs", "Submits a job", submit)
+      .takes<SubmitBody>()
+      .takes_bytes("application/yaml", 4 << 20)
+      .answers<Job>(201)
+      .asks("code_digest", "with application/yaml: the uploaded bundle")
+      .asks("set", "with application/yaml: params.lr=0.1; may stand several times")
+      .makes();
+  table
+      .add("POST", "/api/v1/jobs/check", "checkJob", "jobs", "What a submit would do",
+           [](Call& call) -> Result<net::Response> {
+             const auto answer = TRY(call.services.jobs.check(call.who, TRY(submit_request(call))));
+             return json(CheckResult{answer.spec, answer.runnable, answer.reason});
+           })
+      .takes<SubmitBody>()
+      .takes_bytes("application/yaml", 4 << 20)
+      .answers<CheckResult>()
+      .asks("set", "with application/yaml: params.lr=0.1; may stand several times");
+}
+
+void add_reading_routes(RouteTable& table) {
+  table
+      .add("GET", "/api/v1/jobs", "listJobs", "jobs", "Jobs, the newest first",
+           [](Call& call) -> Result<net::Response> {
+             const auto page = TRY(call.services.jobs.list(call.who, call.query("project"),
+                                                           TRY(call.list_query(type_of<Job>()))));
+             return json_list(page.items, page.next_cursor);
+           })
+      .lists<Job>()
+      .asks("project", "of this project alone")
+      .asks("fields", "only these members: id,name,state")
+      .pages();
+  table
+      .add("GET", "/api/v1/jobs/{job}", "getJob", "jobs", "One job, by id or name",
+           [](Call& call) -> Result<net::Response> {
+             return versioned(
+                 TRY(call.services.jobs.get(call.who, call.at("job"), call.query("project"))));
+           })
+      .answers<Job>()
+      .asks("project", "whose name it is; default: default")
+      .asks("fields", "only these members")
+      .versioned();
+  table
+      .add("GET", "/api/v1/jobs/{job}/attempts", "listAttempts", "jobs", "Its tries",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.jobs.attempts(call.who, call.at("job"))));
+           })
+      .lists<Attempt>();
+  table
+      .add("GET", "/api/v1/jobs/{job}/tasks", "listTasks", "jobs", "The tasks of all its tries",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.jobs.tasks(call.who, call.at("job"))));
+           })
+      .lists<Task>();
+  table
+      .add("GET", "/api/v1/jobs/{job}/checkpoints", "listCheckpoints", "jobs", "Its checkpoints",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.jobs.checkpoints(call.who, call.at("job"))));
+           })
+      .lists<Checkpoint>();
+  table
+      .add("GET", "/api/v1/jobs/{job}/why", "getWhy", "jobs", "Why it waits, or how it failed",
+           [](Call& call) -> Result<net::Response> {
+             const Job job =
+                 TRY(call.services.jobs.get(call.who, call.at("job"), call.query("project")));
+             if (job.reason) return json(*job.reason);
+             Reason reason{std::string(word(job.state)), {}, "", ""};
+             reason.text =
+                 job.failure ? job.failure->text : format("the job is {}", word(job.state));
+             if (job.failure) reason.mend = job.failure->mend;
+             return json(reason);
+           })
+      .answers<Reason>()
+      .asks("project", "whose name it is");
+}
+
+Result<void> check_version(Call& call) {
+  const auto wanted = TRY(call.if_match());
+  if (!wanted) return {};
+  const Job job = TRY(call.services.jobs.get(call.who, call.at("job"), ""));
+  if (job.version == *wanted) return {};
+  return Error::conflict(format("the job is at version {}, not {}", job.version, *wanted),
+                         "read it again and repeat the change");
+}
+
+void add_changing_routes(RouteTable& table) {
+  table
+      .add("POST", "/api/v1/jobs/{job}/cancel", "cancelJob", "jobs", "Asks it to end",
+           [](Call& call) -> Result<net::Response> {
+             TRY(check_version(call));
+             return versioned(TRY(call.services.jobs.cancel(call.who, call.at("job"))));
+           })
+      .answers<Job>()
+      .versioned();
+  table
+      .add("POST", "/api/v1/jobs/{job}/retry", "retryJob", "jobs", "Tries an ended job again",
+           [](Call& call) -> Result<net::Response> {
+             TRY(check_version(call));
+             return versioned(TRY(call.services.jobs.retry(call.who, call.at("job"))));
+           })
+      .answers<Job>()
+      .versioned();
+  table
+      .add("PATCH", "/api/v1/jobs/{job}/live", "setLive", "jobs", "Changes live parameters",
+           [](Call& call) -> Result<net::Response> {
+             TRY(check_version(call));
+             std::vector<control::LiveChange> changes;
+             for (auto& [name, value] : TRY(call.body<LiveBody>()).values)
+               changes.push_back({name, value});
+             return versioned(TRY(call.services.jobs.set_live(call.who, call.at("job"), changes)));
+           })
+      .takes<LiveBody>()
+      .answers<Job>()
+      .versioned();
+  table
+      .add("DELETE", "/api/v1/jobs/{job}", "deleteJob", "jobs", "Deletes an ended job and its logs",
+           [](Call& call) -> Result<net::Response> {
+             TRY(check_version(call));
+             TRY(call.services.jobs.remove(call.who, call.at("job")));
+             return no_content();
+           })
+      .nothing()
+      .versioned();
+}
+
+}  // namespace
+
+void add_job_routes(RouteTable& table) {
+  add_submit_routes(table);
+  add_reading_routes(table);
+  add_changing_routes(table);
+}
+
+}  // namespace hearth::api

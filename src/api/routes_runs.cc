@@ -1,0 +1,106 @@
+#include "api/answer.h"
+#include "base/format.h"
+
+namespace hearth::api {
+namespace {
+
+// Relative, without "." and ".." and empty parts; what is stored is never looked up by it on a
+// disk, but a client that saves it is.
+Result<std::string> clean_path(const std::string& path) {
+  for (const std::string_view part : split(path, '/'))
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos ||
+        part.find('\\') != std::string_view::npos)
+      return Error::invalid(format("the path '{}' is not a plain relative one", path),
+                            "write it as dir/file");
+  return path;
+}
+
+std::string media_type(const std::string& path) {
+  static const std::map<std::string_view, const char*> types = {
+      {"png", "image/png"},         {"jpg", "image/jpeg"},
+      {"jpeg", "image/jpeg"},       {"gif", "image/gif"},
+      {"json", "application/json"}, {"txt", "text/plain; charset=utf-8"},
+      {"csv", "text/csv"},          {"log", "text/plain; charset=utf-8"}};
+  const auto found = types.find(std::string_view(path).substr(path.rfind('.') + 1));
+  return found == types.end() ? "application/octet-stream" : found->second;
+}
+
+Result<net::Response> metrics(Call& call) {
+  control::MetricQuery query;
+  const Run run =
+      TRY(call.services.records.get_run(call.who, call.at("run"), call.query("project")));
+  query.run_id = run.id;
+  query.key = call.query("key");
+  query.most_points = TRY(call.query_integer("points", 2000, 0, 100'000));
+  if (query.key.empty())
+    return Error::invalid("the query parameter 'key' is missing", "give ?key=loss");
+  MetricHistory history;
+  history.key = query.key;
+  for (const control::MetricPoint& point :
+       TRY(call.services.records.metric_history(call.who, query)))
+    history.points.push_back({point.step, point.time, point.value});
+  return json(history);
+}
+
+}  // namespace
+
+void add_run_routes(RouteTable& table) {
+  table
+      .add("GET", "/api/v1/experiments", "listExperiments", "runs", "Experiments",
+           [](Call& call) -> Result<net::Response> {
+             const auto page = TRY(call.services.records.list_experiments(
+                 call.who, call.query("project"), TRY(call.list_query(type_of<Experiment>()))));
+             return json_list(page.items, page.next_cursor);
+           })
+      .lists<Experiment>()
+      .asks("project", "of this project alone")
+      .pages();
+  table
+      .add("GET", "/api/v1/runs", "listRuns", "runs", "Runs, the newest first",
+           [](Call& call) -> Result<net::Response> {
+             const auto page = TRY(call.services.records.list_runs(
+                 call.who, call.query("project"), TRY(call.list_query(type_of<Run>()))));
+             return json_list(page.items, page.next_cursor);
+           })
+      .lists<Run>()
+      .asks("project", "of this project alone")
+      .asks("fields", "only these members")
+      .pages();
+  table
+      .add("GET", "/api/v1/runs/{run}", "getRun", "runs", "One run, by id or name",
+           [](Call& call) -> Result<net::Response> {
+             return versioned(TRY(
+                 call.services.records.get_run(call.who, call.at("run"), call.query("project"))));
+           })
+      .answers<Run>()
+      .asks("project", "whose name it is")
+      .asks("fields", "only these members")
+      .versioned();
+  table
+      .add("GET", "/api/v1/runs/{run}/metrics", "getMetricHistory", "runs", "A metric over steps",
+           metrics)
+      .answers<MetricHistory>()
+      .asks("project", "whose name it is")
+      .asks("key", "name of the metric")
+      .asks("points", "at most so many, extremes kept; 0: all", Kind::integer, "2000");
+  table
+      .add("GET", "/api/v1/runs/{run}/artifacts", "listArtifacts", "runs", "Its files",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.records.list_artifacts(call.who, call.at("run"))));
+           })
+      .lists<Artifact>();
+  table
+      .add("GET", "/api/v1/runs/{run}/artifacts/{path*}", "getArtifact", "runs", "One file",
+           [](Call& call) -> Result<net::Response> {
+             const std::string path = TRY(clean_path(call.at("path")));
+             const Artifact artifact =
+                 TRY(call.services.records.get_artifact(call.who, call.at("run"), path));
+             const std::string file =
+                 TRY(call.services.records.open_object(call.who, artifact.digest));
+             return file_answer(call.request, file, artifact.digest, media_type(path),
+                                path.substr(path.rfind('/') + 1));
+           })
+      .answers_bytes("application/octet-stream");
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,77 @@
+#include "api/answer.h"
+
+namespace hearth::api {
+
+void add_system_routes(RouteTable& table) {
+  table
+      .add("GET", "/healthz", "getHealth", "system", "The process answers",
+           [](Call&) -> Result<net::Response> {
+             return net::Response::text(200, "text/plain; charset=utf-8", "ok\n");
+           })
+      .needs(Need::open)
+      .answers_bytes("text/plain");
+  table
+      .add("GET", "/readyz", "getReady", "system", "It answers, and writes what it is told",
+           [](Call& call) -> Result<net::Response> {
+             const std::string why = call.services.ready();
+             if (!why.empty()) return Error::unavailable(why);
+             return net::Response::text(200, "text/plain; charset=utf-8", "ready\n");
+           })
+      .needs(Need::open)
+      .answers_bytes("text/plain");
+  table
+      .add("GET", "/metrics", "getMetrics", "system", "Prometheus metrics",
+           [](Call& call) -> Result<net::Response> {
+             return net::Response::text(200, "text/plain; version=0.0.4; charset=utf-8",
+                                        call.services.metrics_text());
+           })
+      .answers_bytes("text/plain");
+  table
+      .add("GET", "/api/openapi.json", "getOpenApi", "system", "This document",
+           [](Call&) -> Result<net::Response> {
+             static const auto text = std::make_shared<const std::string>(openapi_document());
+             net::Response response = json_text("");
+             response.body = text;
+             return response;
+           })
+      .needs(Need::open)
+      .answers_bytes("application/json");
+  table
+      .add("GET", "/api/v1/status", "getStatus", "system", "How the server is",
+           [](Call& call) -> Result<net::Response> {
+             static const Time started = call.services.context.clock.steady();
+             ServerStatus status;
+             status.refusing = call.services.ready();
+             status.ready = status.refusing.empty();
+             status.version = call.options.version;
+             status.server_id = call.services.access.server_id();
+             status.url = call.options.url;
+             status.uptime_seconds = (call.services.context.clock.steady() - started).seconds();
+             TRY(call.services.context.database.read([&](db::Session& session) {
+               return session.query("SELECT state, COUNT(*) FROM jobs GROUP BY state", {},
+                                    [&](const db::Row& row) -> Result<void> {
+                                      status.jobs[std::string(row.text(0))] = row.integer(1);
+                                      return {};
+                                    });
+             }));
+             return json(status);
+           })
+      .answers<ServerStatus>();
+  table
+      .add("GET", "/api/v1/nodes", "listNodes", "system", "The machines and their GPUs",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.jobs.nodes(call.who)));
+           })
+      .lists<NodeInfo>();
+  table
+      .add("GET", "/api/v1/backup", "getBackup", "system", "A backup as one tar file (admin)",
+           [](Call& call) -> Result<net::Response> {
+             TRY(call.services.access.require_admin(call.who));
+             const std::string file = TRY(call.services.backup());
+             return file_answer(call.request, file, "backup", "application/x-tar",
+                                "hearth-backup.tar");
+           })
+      .answers_bytes("application/x-tar");
+}
+
+}  // namespace hearth::api
