@@ -2,6 +2,7 @@
 # tools/build.sh PRESET [TARGET...]: configures and builds with a live line; errors are shown whole.
 #
 # The release preset leaves the program at build/hearth. The full log is build/PRESET/build.log.
+# KEEP_GOING=1 shows every error, not the first alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/shell.sh
@@ -28,7 +29,7 @@ fi
 
 set +e
 : >"$log"
-NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j"$(build_jobs)" "$@" 2>&1 |
+NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j"$(build_jobs)" ${KEEP_GOING:+-k 0} "$@" 2>&1 |
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$log"
     case $line in

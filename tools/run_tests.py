@@ -193,8 +193,9 @@ def main():
     for name in names:
         group = groups[name]
         if group.preset not in built:
-            built[group.preset] = subprocess.run(["tools/build.sh", group.preset],
-                                                 cwd=ROOT, check=False).returncode == 0
+            built[group.preset] = subprocess.run(["tools/build.sh", group.preset], cwd=ROOT,
+                                                 env=dict(os.environ, KEEP_GOING="1"),
+                                                 check=False).returncode == 0
             if not built[group.preset]:
                 total.failed += 1
                 rows.append(f"{name}: the build of {group.preset} failed")

@@ -1,0 +1,115 @@
+"""What must hold of each job after everything was killed: nothing that was acknowledged is missing,
+nothing is there twice or out of order, and the end is the true one."""
+import os
+import re
+
+HEAD = re.compile(r"attempt (\S+) pid (\d+) from (\d+)$")
+LINE = re.compile(r"line (\d+) (\.*)$")
+
+
+def parse_lines(lines, where):
+    """(HEARTH_ATTEMPT, pid, first, number of lines) of one attempt's log, whose lines must follow
+    one another."""
+    if not lines:
+        return None, 0, 0, 0
+    head = HEAD.match(lines[0])
+    assert head, f"{where}: the first line is {lines[0]!r}"
+    first = int(head.group(3))
+    for at, line in enumerate(lines[1:]):
+        match = LINE.match(line)
+        assert match, f"{where}: line {at + 2} is {line!r}"
+        k = int(match.group(1))
+        assert k == first + at, f"{where}: line {first + at} is wanted, {k} is there"
+        assert len(match.group(2)) == k * 37 % 200, f"{where}: line {k} is torn"
+    return head.group(1), int(head.group(2)), first, len(lines) - 1
+
+
+def truth_of(folder, job, attempt):
+    """(lines that went into the pipe, whether it came to its end)"""
+    try:
+        with open(os.path.join(folder, f"{job}.{attempt}"), encoding="utf-8") as f:
+            words = f.read().split()
+    except FileNotFoundError:
+        return 0, False
+    return (int(words[0]) if words else 0), len(words) > 1
+
+
+def check_attempt(server, job, number, truth, shown):
+    """Checks the log of one attempt; (its HEARTH_ATTEMPT, its pid, first, lines)."""
+    lines = server.lines(job.id, "--attempt", str(number))
+    where = f"job {job.id}, attempt {number}"
+    seen = job.seen_lines.get(number, [])
+    assert lines[:len(seen)] == seen, \
+        f"{where}: {len(seen)} lines were shown before, now there are {len(lines)}"
+    name, pid, first, count = parse_lines(lines, where)
+    if name is None:
+        return name, pid, first, count
+    written, ended = truth_of(truth, job.id, name)
+    if name not in job.killed_shims and written:
+        wanted = written - first
+        # One line more may have gone into the pipe before its number was written down.
+        assert wanted <= count <= wanted + 1, \
+            f"{where}: {wanted} lines were written, {count} are there"
+        assert not ended or count == wanted, f"{where}: {count} lines, {wanted} were written"
+    shown.append((name, pid, first, count, ended))
+    return name, pid, first, count
+
+
+def check_job(server, job, truth):
+    state = server.json("job", "show", job.id)
+    shown = []
+    for number in range(1, state["attempts"] + 1):
+        check_attempt(server, job, number, truth, shown)
+    check_end(job, state, shown)
+    check_metrics(server, job, state, shown)
+    kept = {c["step"] for c in
+            server.http("GET", f"/api/v1/jobs/{job.id}/checkpoints").json()["items"]}
+    assert job.seen_checkpoints <= kept, \
+        f"job {job.id}: the checkpoints {job.seen_checkpoints - kept} are gone"
+
+
+def check_end(job, state, shown):
+    """The last attempt decides."""
+    failure = state.get("failure") or {}
+    what = f"job {job.id} ended {state['state']} {failure}, attempts {state['attempts']}"
+    last, ended = (shown[-1][0], shown[-1][4]) if shown else (None, False)
+    killed = last in job.killed_users
+    planned = "succeeded" if job.exit == 0 else "failed"
+    if killed and not ended:
+        assert state["state"] == "failed" and failure.get("class") == "signal", what
+    elif not killed:
+        assert ended, f"{what}, but its program did not come to its end"
+        assert state["state"] == planned, what
+        assert job.exit == 0 or failure.get("exit_code") == job.exit, what
+
+
+def points_of(server, run):
+    """Every point of the metric x, over all pages."""
+    points, cursor = [], ""
+    while True:
+        page = server.http("GET", f"/api/v1/runs/{run}/metrics?key=x&limit=1000" + cursor).json()
+        points += page["items"]
+        if not page.get("next_cursor"):
+            return points
+        cursor = "&cursor=" + page["next_cursor"]
+
+
+def check_metrics(server, job, state, shown):
+    """Values bear the process that logged them, so that each can be told from its repetition."""
+    by_pid = {}
+    points = points_of(server, state["run_id"])
+    assert len(points) >= job.seen_points, \
+        f"job {job.id}: {job.seen_points} points were shown before, now there are {len(points)}"
+    for point in points:
+        pid, k = divmod(int(point["value"]), 1000000)
+        assert k == point["step"], f"job {job.id}: point {point}"
+        by_pid.setdefault(pid, []).append(k)
+    for name, pid, first, count, ended in shown:
+        found = sorted(by_pid.pop(pid, []))
+        where = f"job {job.id}, attempt {name}"
+        assert found == list(range(first, first + len(found))), \
+            f"{where}: points are missing or double: {found[:5]}...{found[-5:]}"
+        if ended and name not in job.killed_shims:
+            assert len(found) == count, f"{where}: {count} points were logged, {len(found)} there"
+    assert not any(by_pid.values()) or len(shown) < state["attempts"], \
+        f"job {job.id}: points of unknown processes {list(by_pid)}"
