@@ -84,14 +84,9 @@ def check_end(job, state, shown):
 
 
 def points_of(server, run):
-    """Every point of the metric x, over all pages."""
-    points, cursor = [], ""
-    while True:
-        page = server.http("GET", f"/api/v1/runs/{run}/metrics?key=x&limit=1000" + cursor).json()
-        points += page["items"]
-        if not page.get("next_cursor"):
-            return points
-        cursor = "&cursor=" + page["next_cursor"]
+    """Every point of the metric x."""
+    answer = server.http("GET", f"/api/v1/runs/{run}/metrics?key=x&points=0")
+    return answer.json()["points"] if answer.status == 200 else []
 
 
 def check_metrics(server, job, state, shown):
