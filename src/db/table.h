@@ -29,20 +29,24 @@ struct TableOf;
 struct ListQuery {
   std::string where;
   std::vector<Value> values;
-  FilterNode filter;  // of the API; on columns it is turned into SQL, else applied to the body
+  FilterNode filter;  // of the API, over the JSON; parts that compare a column narrow in SQL
   std::vector<OrderBy> order_by;  // columns only; the id is added as the last
   int64_t limit = 100;
   std::string cursor;  // from ListPage::next_cursor
 };
 constexpr int64_t kMostListRows = 1000;
 
+constexpr int64_t kMostScannedRows = 200'000;  // looked at for one page; a shorter page then
+constexpr size_t kMostBodyBytes = 64 << 20;
+
 // The untyped half; T comes in by its Type.
 class TableAccess {
  public:
-  TableAccess(const TableSpec& spec, const Type& type) : spec_(spec), type_(type) {}
+  TableAccess(const TableSpec& spec, const Type& type);
   Result<void> insert(Session& session, const void* object) const;
   Result<void> update(Session& session, const void* object, int64_t expected_version) const;
   Result<bool> remove(Session& session, const std::string& id) const;
+  Result<std::optional<std::string>> body(Session& session, const std::string& id) const;
   // Calls each(row) for rows of "SELECT <all> FROM table <tail>".
   Result<void> select(Session& session, std::string_view tail, std::span<const Value> values,
                       const std::function<Result<void>(const Row&)>& each) const;
@@ -52,16 +56,22 @@ class TableAccess {
                            const std::function<Result<void>(const Row&)>& accept) const;
 
  private:
+  class Listing;
+
   std::vector<Value> values_of(const void* object) const;
   const Field* field(std::string_view name) const;
+
   const TableSpec& spec_;
   const Type& type_;
+  std::vector<const Field*> columns_;  // of spec_.columns
+  std::string insert_, update_, remove_, body_, select_;
 };
 
 template <typename T>
 struct ListPage {
   std::vector<T> items;
-  std::string next_cursor;  // "" at the end
+  // "" at the end. A page may be short, even empty, and still have one (a filter with rare hits).
+  std::string next_cursor;
 };
 
 template <typename T>
@@ -119,13 +129,7 @@ class Table {
   }
   // The stored JSON text of one row, without decoding it; nothing if there is none.
   static Result<std::optional<std::string>> body(Session& session, const std::string& id) {
-    std::optional<std::string> text;
-    TRY(session.query("SELECT body FROM " + TableOf<T>::spec().name + " WHERE id = $1", {id},
-                      [&](const Row& row) -> Result<void> {
-                        text = std::string(row.text(0));
-                        return {};
-                      }));
-    return text;
+    return access().body(session, id);
   }
 
  private:

@@ -2,19 +2,15 @@
 
 namespace hearth::db {
 
+// The counter's row is locked until the commit, so numbers follow the order of commits, and what is
+// rolled back leaves no gap.
 Result<int64_t> append_event(Session& session, const Event& event) {
   Event stored = event;
-  int64_t seq = 0;
-  TRY(session.query("SELECT COALESCE(MAX(seq), 0) + 1 FROM events", {},
-                    [&](const Row& row) -> Result<void> {
-                      seq = row.integer(0);
-                      return {};
-                    }));
-  stored.seq = seq;
+  stored.seq = TRY(next_number(session, "events"));
   TRY(session.execute(
       "INSERT INTO events (seq, time, project, kind, id, body) VALUES ($1, $2, $3, $4, $5, $6)",
-      {seq, event.time.micros, event.project, event.kind, event.id, to_json(stored)}));
-  return seq;
+      {stored.seq, event.time.micros, event.project, event.kind, event.id, to_json(stored)}));
+  return stored.seq;
 }
 
 Result<std::vector<Event>> events_since(Session& session, int64_t seq, int64_t limit) {
@@ -40,7 +36,7 @@ Result<int64_t> one_integer(Session& session, std::string_view sql,
 }  // namespace
 
 Result<int64_t> last_event_seq(Session& session) {
-  return one_integer(session, "SELECT COALESCE(MAX(seq), 0) FROM events", {});
+  return one_integer(session, "SELECT value FROM counters WHERE name = 'events'", {});
 }
 
 Result<int64_t> next_number(Session& session, const std::string& counter) {
