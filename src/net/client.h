@@ -21,14 +21,16 @@ struct ClientRequest {
   std::string body_file;  // send this file instead of `body`...
   int64_t body_offset = 0;
   int64_t body_length = -1;  // ...or this part of it; -1: to its end
-  std::string ca_file;       // trust this certificate besides the system's
+  std::string ca_file;       // trust this certificate (PEM) besides the system's
   Duration connect_time = Duration::seconds(5);
   Duration total_time = Duration::seconds(60);  // 0: no limit
   int64_t most_answer_bytes = 64 << 20;         // of Answer::body; beyond: too_large
   // Instead of collecting Answer::body; returning false ends the transfer with Code::gone.
   std::function<bool(std::string_view piece)> sink;
   std::function<bool(int64_t sent, int64_t total)> progress;
-  // Refuses to connect to an address for which this returns a reason (webhooks: no loopback).
+  // Refuses to connect to an address ("127.0.0.1", "::1") for which this returns a reason
+  // (webhooks: no loopback); asked for each connection, after the name was resolved. No proxy and
+  // no connection of an earlier request is used then.
   std::function<std::string(const std::string& address)> refuse_address;
 };
 
@@ -44,9 +46,12 @@ class Client {
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
-  // Any status is an answer. Errors: unreachable (no connection), timeout, too_large, gone (sink).
+  // Any status is an answer; redirects are not followed; http and https alone. Errors: unreachable
+  // (no connection, or it broke), timeout, too_large, gone (sink, cancel), denied (refuse_address),
+  // invalid (URL, header, file range).
   Result<Answer> send(const ClientRequest& request);
-  // Ends a running send() from another thread, which then returns Code::gone.
+  // Ends the running send() from another thread, or the next one if none runs: it returns
+  // Code::gone. So a cancel that comes just before a send is not lost.
   void cancel();
 
  private:

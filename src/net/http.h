@@ -20,7 +20,8 @@ class Headers {
  public:
   std::optional<std::string_view> get(std::string_view name) const;  // the first one
   void add(std::string name, std::string value);
-  void set(std::string name, std::string value);
+  void set(std::string name, std::string value);  // in place of all of this name
+  void remove(std::string_view name);
   const std::vector<std::pair<std::string, std::string>>& all() const { return all_; }
 
  private:
@@ -39,10 +40,14 @@ struct RequestHead {
   std::string id;  // request id: the client's X-Request-Id if it is 1-64 of [A-Za-z0-9._-]
 };
 
+// Lives until the handler returns: what a Wait or a StreamBody needs of it, it must own.
 struct Request : RequestHead {
-  std::string body;       // empty when it went to a file
-  std::string body_file;  // temporary file holding the body; deleted after the handler unless moved
-  // The value of a query parameter, decoded; the first if it stands twice.
+  std::string body;  // empty when it went to a file
+  // Temporary file (0600) holding the body where the rule said so and there is one; deleted after
+  // the handler, unless it was renamed.
+  std::string body_file;
+  // The value of a query parameter, decoded; the first if it stands twice. A broken escape stays as
+  // it was sent.
   std::optional<std::string> query_value(std::string_view name) const;
   std::vector<std::pair<std::string, std::string>> query_values() const;
 };
@@ -65,7 +70,9 @@ struct Chunk {
 
 // A streamed answer (SSE, followed logs). next() runs on a worker; after a piece without `more` it
 // is called again when one of the topics is notified or `heartbeat` has gone by. No worker is held
-// between the calls. The topic versions are read by the server before each call of next().
+// between the calls. The topic versions are read by the server before each call of next(). The
+// server ends the stream when it stops, and drops it (destroys `next`) when the client has gone.
+// It costs no thread, and a client that does not read holds up its own stream alone.
 struct StreamBody {
   std::vector<std::string> topics;
   Duration heartbeat = Duration::seconds(15);
@@ -88,6 +95,8 @@ struct Response {
 
   static Response text(int status, std::string type, std::string body);
 };
+
+bool equal_without_case(std::string_view a, std::string_view b);  // ASCII letters
 
 // "%2F" and "+" decoded; nothing when an escape is broken.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);

@@ -33,26 +33,31 @@ class Handler {
 
 struct ServerOptions {
   struct Listen {
-    std::string address;    // "127.0.0.1", "::1", "0.0.0.0"
-    int port = 0;           // 0: any free one
-    std::string unix_path;  // instead of address and port; made with mode unix_mode
+    std::string address;  // "127.0.0.1", "::1", "0.0.0.0"
+    int port = 0;         // 0: any free one
+    // Instead of address and port; made with mode unix_mode. A socket file that nobody listens on
+    // is replaced; ours is deleted at the end.
+    std::string unix_path;
     int unix_mode = 0600;
   };
   std::vector<Listen> listen;
-  std::string tls_certificate, tls_key;      // PEM files; for TCP listeners
-  std::vector<std::string> trusted_proxies;  // CIDR; X-Forwarded-For is believed from these
+  std::string tls_certificate, tls_key;  // PEM files; for TCP listeners
+  // CIDR blocks; X-Forwarded-For and X-Forwarded-Proto are believed from these.
+  std::vector<std::string> trusted_proxies;
   std::string temporary_directory = "/tmp";
   int io_threads = 1;
   int workers = 8;
   // Bounds, each shown as a metric.
   int most_connections = 10'000;
   int most_connections_per_peer = 6'000;
-  size_t most_queued = 4'096;         // requests waiting for a worker; beyond: 503
-  size_t most_head_bytes = 32 << 10;  // beyond: 431
+  size_t most_queued = 4'096;            // requests waiting for a worker; beyond: 503
+  int64_t most_body_memory = 512 << 20;  // request bodies in memory, all together; beyond: 503
+  size_t most_head_bytes = 32 << 10;     // beyond: 431
   int most_headers = 100;
   Duration head_time = Duration::seconds(10);  // from the first byte to the end of the head; 408
   Duration idle_time = Duration::seconds(120);
-  int64_t least_body_rate = 1'024;              // bytes/s over any 10 s of a body; slower: 408
+  int64_t least_body_rate = 1'024;  // bytes/s over any body_rate_window of a body; slower: 408
+  Duration body_rate_window = Duration::seconds(10);
   Duration write_time = Duration::seconds(30);  // without progress in writing: closed
 };
 
@@ -64,9 +69,12 @@ class Server {
                                                 Signals& signals);
   virtual ~Server() = default;
   virtual void start() = 0;
-  // Stops accepting, ends streams and waits, lets handlers finish for at most `grace`, joins.
+  // Stops accepting, closes idle connections, ends streams and waits, lets handlers finish and
+  // answers go out for at most `grace`, drops what is left and joins. A handler that is still
+  // running holds it up: it cannot be ended from outside. Not to be called from a handler. The
+  // destructor stops without grace.
   virtual void stop(Duration grace) = 0;
-  virtual int port(size_t listener = 0) const = 0;
+  virtual int port(size_t listener = 0) const = 0;  // 0 for a Unix socket
 };
 
 }  // namespace hearth::net

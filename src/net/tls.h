@@ -1,0 +1,29 @@
+// The server's side of TLS (1.2 and later) over OpenSSL.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "net/byte_stream.h"
+
+namespace hearth::net {
+
+// Certificate and key, shared by all connections.
+class TlsContext {
+ public:
+  // PEM files; the certificate's chain follows it. Errors: invalid, naming file and mend.
+  static Result<std::unique_ptr<TlsContext>> create(const std::string& certificate,
+                                                    const std::string& key);
+  ~TlsContext();
+  // The stream of one accepted connection; `socket` is non-blocking and stays the caller's. The
+  // calling threads must have SIGPIPE blocked. The context must outlive the stream.
+  std::unique_ptr<ByteStream> make_stream(int socket) const;
+
+ private:
+  struct State;
+  explicit TlsContext(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hearth::net
