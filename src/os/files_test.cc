@@ -172,20 +172,22 @@ TEST_F(Files, RemovesTreesWithoutFollowingLinks) {
 }
 
 TEST_F(Files, RemovesTreesOfAnyDepthAndWidth) {
-  // Deeper than there are descriptors and longer than PATH_MAX.
-  ASSERT_TRUE(make_directory(at("deep")).ok());
-  Fd folder(::open(at("deep").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  // In memory where there is such a place. Deeper than there are descriptors, longer than PATH_MAX.
+  const auto memory = TemporaryDirectory::make("deep", exists("/dev/shm") ? "/dev/shm" : "");
+  const std::string top = *memory / "top";
+  ASSERT_TRUE(make_directory(top).ok());
+  Fd folder(::open(top.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string name(50, 'd');
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     ASSERT_EQ(mkdirat(folder.get(), name.c_str(), 0700), 0);
     folder = Fd(openat(folder.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     ASSERT_TRUE(static_cast<bool>(folder));
   }
   for (int i = 0; i < 5000; ++i)
-    ASSERT_TRUE(append_file(at("deep") + format("/{}", i), "", Sync::no).ok());
-  const auto done = remove_tree(at("deep"));
+    ASSERT_TRUE(append_file(format("{}/{}", top, i), "", Sync::no).ok());
+  const auto done = remove_tree(top);
   ASSERT_TRUE(done.ok()) << done.error().text();
-  EXPECT_FALSE(exists(at("deep")));
+  EXPECT_FALSE(exists(top));
 }
 
 TEST_F(Files, RemovingWhileSomebodySwapsADirectoryForALinkTouchesNothingElse) {
@@ -208,7 +210,8 @@ TEST_F(Files, RemovingWhileSomebodySwapsADirectoryForALinkTouchesNothingElse) {
   }
   stop = true;
   swapper.join();
-  EXPECT_EQ(list_directory(at("keep"))->size(), 50u);
+  // The test itself may have come through the link with "inner"; what was there must be there.
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(exists(at("keep") + format("/{}", i)));
 }
 
 TEST_F(Files, DoesNotEmptyWhatIsMountedInside) {
