@@ -173,8 +173,9 @@ int tell_progress(void* user, curl_off_t, curl_off_t, curl_off_t total, curl_off
   auto& transfer = *static_cast<Transfer*>(user);
   if (sent == transfer.sent || total == 0) return 0;
   transfer.sent = sent;
-  transfer.request.progress(sent, total);
-  return 0;
+  if (transfer.request.progress(sent, total)) return 0;
+  transfer.refused = Error::of(Code::gone, "the transfer was ended by its sender");
+  return 1;
 }
 
 curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr* where) {

@@ -27,6 +27,7 @@ struct ClientRequest {
   int64_t most_answer_bytes = 64 << 20;         // of Answer::body; beyond: too_large
   // Instead of collecting Answer::body; returning false ends the transfer with Code::gone.
   std::function<bool(std::string_view piece)> sink;
+  // Of the body that is sent; returning false ends the transfer with Code::gone.
   std::function<bool(int64_t sent, int64_t total)> progress;
   // Refuses to connect to an address ("127.0.0.1", "::1") for which this returns a reason
   // (webhooks: no loopback); asked for each connection, after the name was resolved. No proxy and
