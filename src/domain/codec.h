@@ -42,6 +42,8 @@ struct Node::Member {
 
 constexpr size_t kMostDocumentBytes = 1 << 20;  // of a job file or an API body
 constexpr int kMostDepth = 64;
+// Of a value of any type (AnyJson): what holds it must stay within kMostDepth when it is written.
+constexpr int kMostDepthOfAny = 32;
 constexpr size_t kMostErrors = 100;  // told of one document; the last one counts the rest
 
 // YAML 1.2 core types. Errors: syntax (with line), duplicate keys, aliases, anchors, tags, several

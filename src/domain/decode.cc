@@ -17,6 +17,14 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
+int depth_of(const Node& node) {
+  int deepest = 0;
+  for (const Node& item : node.items) deepest = std::max(deepest, depth_of(item));
+  for (const Node::Member& member : node.members)
+    deepest = std::max(deepest, depth_of(member.value));
+  return is_scalar(node) ? 0 : deepest + 1;
+}
+
 size_t length_in_characters(std::string_view text) {
   size_t n = 0;
   for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -36,6 +44,9 @@ class Decoder {
       case Kind::object:
         return this->object(node, type, object);
       case Kind::any:
+        if (depth_of(node) > kMostDepthOfAny)
+          return mistake(node.line, format("a value deeper than {} levels", kMostDepthOfAny),
+                         format("at most {} levels", kMostDepthOfAny), "make the value flatter");
         static_cast<AnyJson*>(object)->text = to_json(node);
         return;
       default:

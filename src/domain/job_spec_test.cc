@@ -51,6 +51,19 @@ TEST(JobSpec, EveryGoodFileSurvivesJson) {
   EXPECT_GE(files, 4);
 }
 
+TEST(JobSpec, WhatIsAcceptedCanBeReadInsideOfARow) {
+  const auto file = [](int depth) {
+    return "hearth: 1\nname: x\ncommand: run\nparams:\n  p: " +
+           std::string(static_cast<size_t>(depth), '[') +
+           std::string(static_cast<size_t>(depth), ']') + "\n";
+  };
+  const JobSpec spec = good(file(kMostDepthOfAny));
+  EXPECT_TRUE(parse_json("[[[[[[" + to_json(spec) + "]]]]]]").ok());
+  const auto deeper = parse_job_yaml(file(kMostDepthOfAny + 1));
+  ASSERT_FALSE(deeper.ok());
+  EXPECT_EQ(deeper.error().errors.at(0).path, "params.p");
+}
+
 TEST(JobSpec, OtherForms) {
   const JobSpec spec = good(testdata("jobs/other_forms.yaml"));
   EXPECT_EQ(spec.environment.prefix, "/opt/conda/envs/torch");

@@ -21,7 +21,7 @@ namespace hearth {
 namespace {
 
 constexpr int kRounds = 60;
-constexpr int kMostDepthOfAny = 3;
+constexpr int kDeepestRandom = 3;
 
 class Filler {
  public:
@@ -114,7 +114,7 @@ class Filler {
   }
   std::string any(int depth) {
     std::string out;
-    switch (random_.below(depth < kMostDepthOfAny ? 7 : 5)) {
+    switch (random_.below(depth < kDeepestRandom ? 7 : 5)) {
       case 0:
         return depth == 0 ? "" : "null";
       case 1:
