@@ -42,7 +42,7 @@ def load(folder, part, count=None):
 
 
 class Normalize(nn.Module):
-    """Mean and deviation of the training images. Part of the model: users of it give plain pixels."""
+    """By mean and deviation of the training images. In the model, so that users give pixels."""
 
     def forward(self, pixels):
         return (pixels - 0.2860) / 0.3530
