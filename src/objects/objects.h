@@ -2,7 +2,7 @@
 //
 // "Have it" is true only of what is wholly there and synced. What is not pinned may be collected:
 // the database holds the pins (table `pins`), collection is in two steps (first `dying` is
-// committed, then the bytes go), and belongs to src/control.
+// committed, then the bytes go), and belongs to src/control. Implementations are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace hearth::objects {
+
+constexpr int64_t kMostGetBytes = int64_t{256} << 20;  // of one get()
 
 struct Stored {
   std::string digest;
@@ -37,18 +40,30 @@ class Objects {
                                   bool move) = 0;
   // The size, or nothing if it is not here.
   virtual Result<std::optional<int64_t>> have(const std::string& digest) = 0;
-  // Checks the digest of the whole object on its way (a range of a verified object is served from
-  // the verified bytes). Damage: internal, "damaged", the object is set aside and never served.
+  // Bytes from `offset` on; a length below 0 means to the end, one that reaches beyond it is cut.
+  // Every byte is checked against the digest before it is given out. Damage: internal, "damaged",
+  // the object is set aside and never served. too_large over kMostGetBytes: take local_path.
   virtual Result<std::string> get(const std::string& digest, int64_t offset, int64_t length) = 0;
-  // A verified path for sendfile or a task's copy; read-only.
+  // A verified path for sendfile or a task's copy; read-only. Reads the whole object to verify it.
   virtual Result<std::string> local_path(const std::string& digest) = 0;
   virtual Result<void> list(const std::function<Result<void>(const Stored&)>& each) = 0;
+  // Fine if it is not there.
   virtual Result<void> remove(const std::string& digest) = 0;
 
+  // Uploads: busy when too many are open; unavailable when the disk has no room.
   virtual Result<Upload> begin_upload(const std::string& digest, int64_t size_bytes) = 0;
   virtual Result<Upload> upload_state(const std::string& id) = 0;
+  // Adds the bytes of the file at `path`, which stays; what the answer says was received is
+  // durable. conflict when `offset` is not what was received, too_large when more comes than was
+  // announced, busy while another append to it runs.
   virtual Result<Upload> append(const std::string& id, int64_t offset, const std::string& path) = 0;
+  // The upload is gone afterwards; have() tells whether an answer that was lost was a good one.
+  // invalid, and it is gone too, when the bytes do not match the digest; conflict when some lack.
   virtual Result<Stored> finish_upload(const std::string& id) = 0;
+  // Drops uploads to which nothing was added for `idle`; how many.
+  virtual Result<int64_t> sweep_uploads(Duration /*idle*/) { return int64_t{0}; }
+  // Why writes are refused (a sync failed), in words; "" when they are not.
+  virtual std::string refusing() { return {}; }
 };
 
 }  // namespace hearth::objects
