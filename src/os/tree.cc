@@ -23,6 +23,8 @@ constexpr int kStopRounds = 20;  // looks for new children while all known ones 
 constexpr int kMostRounds = 10'000;
 constexpr Duration kLook = Duration::millis(20);  // between two looks
 constexpr Duration kSlowestLook = Duration::millis(250);
+constexpr int kEmptyLooks = 4;
+constexpr int kEmptyPauseMillis = 3;
 constexpr size_t kMostNamed = 10;
 constexpr size_t kMostPolled = 256;
 
@@ -166,9 +168,15 @@ class TreeKiller {
  private:
   static Time now() { return system_clock().steady(); }
 
+  // A process in the middle of exec has no environment to be seen, and one that forks and exits may
+  // slip past the list: where the marker counts, only several empty looks say that none is left.
   std::vector<ProcessInfo> look() {
     ++report_.rounds;
     std::vector<ProcessInfo> tree = find_tree(query_);
+    for (int again = 1; tree.empty() && !query_.marker.empty() && again < kEmptyLooks; ++again) {
+      poll(nullptr, 0, kEmptyPauseMillis);
+      tree = find_tree(query_);
+    }
     for (const ProcessInfo& info : tree) seen_.insert({info.pid, info.start_time});
     report_.found = static_cast<int>(seen_.size());
     return tree;
