@@ -58,6 +58,8 @@ class Layers(unittest.TestCase):
         files = {"src/control/jobs/state.h": kHeader, "src/control/shared.h": kHeader}
         self.one({**files, "src/control/ingest/a.cc":
                   '#include "control/jobs/state.h"\n#include "control/shared.h"\n'}, "neighbour")
+        self.assertEqual(breaches({"src/control/access/access.h": kHeader, "src/control/jobs/a.cc":
+                                   '#include "control/access/access.h"\n'}), [])
 
     def test_a_header_that_nobody_includes(self):
         self.one({"src/base/lost.h": kHeader}, "nobody includes this header")
