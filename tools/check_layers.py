@@ -60,7 +60,8 @@ SYSTEM_HEADERS = set("""
 # Services of src/control meet in the database and its events. A few have functions that run inside
 # the caller's own transaction (rights, outbox rows, the hold on collection): those who need them.
 CONTROL = {
-    "access": "", "notify": "access", "ingest": "access", "records": "access", "retention": "access",
+    "access": "", "notify": "access", "ingest": "access", "records": "access",
+    "retention": "access",
     "jobs": "access notify", "backup": "access retention",
 }
 

@@ -40,8 +40,8 @@ BANNED = [(re.compile(pattern), mend, re.compile(allowed)) for pattern, mend, al
     (r"\bRLIMIT_AS\b", "a cgroup, or watch the tree's PSS: RLIMIT_AS breaks CUDA", r"^$"),
     (r"(?<![\w.>])u?sleep\s*\(|\bnanosleep\s*\(|\bsleep_(for|until)\s*\(",
      "wait on what you wait for, with a time-out (condition variable, poll, Signals)",
-     # A command that asks a server again and again has nothing to wait on.
-     r"^src/(app|cli)/|" + TESTS.pattern),
+     # Who asks a server again and again has nothing to wait on.
+     r"^src/(app|cli|client)/|" + TESTS.pattern),
     (r"\b(system|steady|high_resolution)_clock::now\b|\bclock_gettime\s*\(|\bgettimeofday\s*\("
      r"|(?<![\w.>])time\s*\(\s*(nullptr|NULL|0|&)", "a Clock& of base/clock.h",
      r"^src/base/|" + TESTS.pattern),
