@@ -24,7 +24,8 @@ class FashionTest(support.Case):
         os.symlink(DATA, os.path.join(folder, "data"))
         self.env.update(env, HEARTH_OUTPUT_DIR=folder, OMP_NUM_THREADS="1",
                         HEARTH_CHECKPOINT_DIR=self.path("ckpt", name),
-                        HEARTH_PARAMS=self.write("params.json", {"epochs": 2, "train_images": 2560}))
+                        HEARTH_PARAMS=self.write(
+                            "params.json", {"epochs": 2, "train_images": 2560}))
         process = subprocess.Popen([support.sys.executable, "train.py"], env=self.env, cwd=folder,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, universal_newlines=True)
