@@ -1,0 +1,88 @@
+// Commands that act on this machine alone; src/app carries them out.
+#include "base/format.h"
+#include "cli/tree.h"
+
+namespace hearth::cli {
+namespace {
+
+template <typename Args>
+Action calling(const std::function<int(const Args&)>& function, std::shared_ptr<Args> args) {
+  return [&function, args = std::move(args)]() -> Result<int> { return function(*args); };
+}
+
+constexpr const char* kDataDoc = "data directory; default: $XDG_DATA_HOME/hearth";
+
+struct UpLine {
+  UpArgs args;
+  std::string executor;
+  bool no_webhooks = false;
+};
+
+void add_up(Group& top, const LocalCommands& local) {
+  auto line = std::make_shared<UpLine>();
+  UpArgs* args = &line->args;
+  top.command("up", "Starts the server on this machine")
+      .option(args->data, "--data", "DIR", kDataDoc)
+      .option(args->listen, "--listen", "ADDR:PORT", "where it answers; port 0: any free one")
+      .option(args->tls_cert, "--tls-cert", "FILE", "certificate (PEM)")
+      .option(args->tls_key, "--tls-key", "FILE", "its key (PEM)")
+      .flag(args->insecure, "--insecure", "plain HTTP beyond loopback")
+      .option(args->public_urls, "--public-url", "URL", "a name it is reached by; may be repeated")
+      .option(args->trusted_proxies, "--trust-proxy", "CIDR", "whose X-Forwarded-For is believed")
+      .option(args->task_uids, "--task-uids", "A-B", "as root: a uid of its own for each job")
+      .option(args->key_file, "--key-file", "FILE", "key of the secrets, outside DIR")
+      .option(args->topology, "--topology", "FILE", "racks and switches of the nodes")
+      .option(args->config, "--config", "FILE", "these options as YAML")
+      .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
+      .flag(args->detach, "--detach", "in the background, once it answers")
+      .option(line->executor, "--executor", "local|mock", "mock runs no process: for tests")
+      .flag(line->no_webhooks, "--no-webhooks", "calls nobody")
+      .flag(args->webhooks_local, "--webhooks-local", "webhooks may go to this machine")
+      .does([line, &local]() -> Result<int> {
+        if (!line->executor.empty() && line->executor != "mock" && line->executor != "local")
+          return Error::invalid(format("--executor {}: there are local and mock", line->executor));
+        line->args.mock_executor = line->executor == "mock";
+        line->args.webhooks = !line->no_webhooks;
+        return local.up(line->args);
+      });
+}
+
+}  // namespace
+
+void add_local_commands(Tree& tree, const LocalCommands& local) {
+  Group top = tree.top();
+  add_up(top, local);
+
+  auto down = std::make_shared<DownArgs>();
+  top.command("down", "Stops the server of a data directory; its tasks go on")
+      .option(down->data, "--data", "DIR", kDataDoc)
+      .flag(down->drain, "--drain", "starts no job any more and stops when none runs")
+      .flag(down->cancel, "--cancel", "cancels the jobs that run")
+      .does(calling(local.down, down));
+
+  auto restore = std::make_shared<RestoreArgs>();
+  top.command("restore", "Restores a backup into an empty data directory")
+      .needs(restore->file, "FILE", "made by `hearth backup`")
+      .option(restore->data, "--data", "DIR", kDataDoc)
+      .option(restore->key_file, "--key-file", "FILE", "key that opens its secrets")
+      .does(calling(local.restore, restore));
+
+  auto doctor = std::make_shared<DoctorArgs>();
+  top.command("doctor", "Tells what this machine can and cannot do, and why")
+      .option(doctor->data, "--data", "DIR", kDataDoc)
+      .does([doctor, &local, &globals = tree.globals()]() -> Result<int> {
+        return local.doctor(*doctor, globals.json);
+      });
+
+  auto shim = std::make_shared<ShimArgs>();
+  top.command("shim", "Supervises one task")
+      .needs(shim->directory, "DIR", "of the task")
+      .flag(shim->drain, "--drain", "only sends what its spool holds")
+      .hidden()
+      .does(calling(local.shim, shim));
+
+  top.command("openapi", "Prints the OpenAPI document of the HTTP interface")
+      .does([&local]() -> Result<int> { return local.openapi(); });
+}
+
+}  // namespace hearth::cli

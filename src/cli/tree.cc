@@ -1,0 +1,216 @@
+#include "cli/tree.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "base/units.h"
+#include "cli/output.h"
+
+namespace hearth::cli {
+namespace {
+
+CLI::App& app_of(void* app) {
+  return *static_cast<CLI::App*>(app);
+}
+
+CLI::App* add(CLI::App& above, const std::string& name, const std::string& doc) {
+  CLI::App* app = above.add_subcommand(name, doc);
+  app->fallthrough();  // the options of the whole program stand anywhere
+  return app;
+}
+
+// The nearest command to a word that is none.
+std::string nearest_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({}))
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+  return nearest(word, names);
+}
+
+const CLI::App& deepest(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "hearth" : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
+}  // namespace
+
+Command& Command::needs(std::string& into, const std::string& name, const std::string& doc) {
+  app_of(app_).add_option(name, into, doc)->required();
+  return *this;
+}
+
+Command& Command::needs(std::vector<std::string>& into, const std::string& name,
+                        const std::string& doc) {
+  app_of(app_).add_option(name, into, doc)->required();
+  return *this;
+}
+
+Command& Command::may(std::string& into, const std::string& name, const std::string& doc) {
+  app_of(app_).add_option(name, into, doc);
+  return *this;
+}
+
+Command& Command::may(std::vector<std::string>& into, const std::string& name,
+                      const std::string& doc) {
+  app_of(app_).add_option(name, into, doc);
+  return *this;
+}
+
+Command& Command::option(std::string& into, const std::string& name, const std::string& value,
+                         const std::string& doc) {
+  app_of(app_).add_option(name, into, doc)->type_name(value);
+  return *this;
+}
+
+Command& Command::option(std::vector<std::string>& into, const std::string& name,
+                         const std::string& value, const std::string& doc) {
+  app_of(app_).add_option(name, into, doc)->type_name(value)->allow_extra_args(false);
+  return *this;
+}
+
+Command& Command::option(std::optional<int64_t>& into, const std::string& name,
+                         const std::string& value, const std::string& doc) {
+  app_of(app_)
+      .add_option_function<int64_t>(
+          name, [&into](const int64_t& number) { into = number; }, doc)
+      ->type_name(value);
+  return *this;
+}
+
+Command& Command::flag(bool& into, const std::string& name, const std::string& doc) {
+  app_of(app_).add_flag(name, into, doc);
+  return *this;
+}
+
+Command& Command::hidden() {
+  app_of(app_).group("");
+  return *this;
+}
+
+void Command::does(Action action) {
+  app_of(app_).callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+}
+
+Command Group::command(const std::string& name, const std::string& doc) {
+  return Command(add(app_of(app_), name, doc), chosen_);
+}
+
+void Group::later(const std::string& name, const std::string& doc) {
+  CLI::App* app = add(app_of(app_), name, doc + " (a later version)");
+  app->allow_extras();
+  app->callback([chosen = chosen_, app] {
+    *chosen = [app]() -> Result<int> {
+      std::fprintf(stderr, "error: `%s` comes with a later version of Hearth; this is %s\n",
+                   path_of(*app).c_str(), HEARTH_VERSION);
+      return kExitUsage;
+    };
+  });
+}
+
+struct Tree::State {
+  CLI::App app{"Hearth: from raw data to a served model, in one program.", "hearth"};
+};
+
+Tree::Tree() : state_(std::make_unique<State>()) {
+  CLI::App& app = state_->app;
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default(false);
+  app.add_option("--context", globals_.context, "server to speak to, by name or id");
+  app.add_option("--url", globals_.url, "server to speak to, by address (or HEARTH_URL)");
+  app.add_option("--project", globals_.project, "project; default: the context's, or default");
+  app.add_flag("--json", globals_.json, "output for programs: one JSON document");
+  app.add_flag("-q,--quiet", globals_.quiet, "ids only");
+}
+
+Tree::~Tree() = default;
+
+Group Tree::top() {
+  return Group(&state_->app, &chosen_);
+}
+
+Group Tree::group(const std::string& name, const std::string& doc) {
+  CLI::App* app = add(state_->app, name, doc);
+  app->require_subcommand(1);
+  return Group(app, &chosen_);
+}
+
+int Tree::run(int argc, char** argv) {
+  CLI::App& app = state_->app;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto bare = std::find(words.begin(), words.end(), "--");
+  if (bare != words.end()) {
+    tail_.assign(bare + 1, words.end());
+    words.erase(bare, words.end());
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants it
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    const CLI::App& at = deepest(app);
+    const std::vector<std::string> unknown = at.remaining();
+    std::string near;
+    if (!unknown.empty() && !at.get_subcommands({}).empty()) {
+      near = nearest_command(at, unknown.front());
+      std::fprintf(stderr, "error: there is no command `%s %s`\n", path_of(at).c_str(),
+                   unknown.front().c_str());
+    } else {
+      std::fprintf(stderr, "error: %s\n", error.what());
+    }
+    if (!near.empty())
+      std::fprintf(stderr, "  did you mean `%s %s`?\n", path_of(at).c_str(), near.c_str());
+    std::fprintf(stderr, "  see `%s --help`\n", path_of(at).c_str());
+    return kExitUsage;
+  }
+  if (!tail_.empty() && !(deepest(app).get_name() == "submit")) {
+    std::fprintf(stderr, "error: `%s` takes nothing behind --\n", path_of(deepest(app)).c_str());
+    return kExitUsage;
+  }
+  if (!chosen_) return kExitUsage;
+  const auto code = chosen_();
+  return code.ok() ? *code : fail(code.error());
+}
+
+std::vector<std::pair<std::string, std::vector<Tree::Word>>> Tree::paths() const {
+  std::vector<std::pair<std::string, std::vector<Word>>> found;
+  const std::function<void(const CLI::App&, const std::string&)> visit =
+      [&](const CLI::App& app, const std::string& path) {
+        std::vector<Word> words;
+        std::vector<const CLI::App*> subs;
+        for (const CLI::App* sub : app.get_subcommands({}))
+          if (!sub->get_group().empty()) subs.push_back(sub);
+        for (const CLI::App* sub : subs) words.push_back({sub->get_name(), sub->get_description()});
+        for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
+          for (const CLI::Option* option : at->get_options())
+            for (const std::string& name : option->get_lnames())
+              words.push_back({"--" + name, option->get_description()});
+        found.emplace_back(path, std::move(words));
+        for (const CLI::App* sub : subs)
+          visit(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name());
+      };
+  visit(state_->app, "");
+  return found;
+}
+
+int run(int argc, char** argv, const LocalCommands& local) {
+  Tree tree;
+  add_local_commands(tree, local);
+  add_job_commands(tree);
+  add_run_commands(tree);
+  add_model_commands(tree);
+  add_dataset_commands(tree);
+  add_context_commands(tree);
+  add_access_commands(tree, local);
+  add_server_commands(tree);
+  add_completion_command(tree);
+  return tree.run(argc, argv);
+}
+
+}  // namespace hearth::cli
