@@ -38,7 +38,8 @@ Result<void> cancel_all(const DataPaths& paths) {
   const Time until = system_clock().steady() + kStopTime;
   while (!active_jobs(paths).empty()) {
     if (system_clock().steady() > until)
-      return Error::of(Code::timeout, format("some jobs have not ended after {}", kStopTime.seconds()));
+      return Error::of(Code::timeout,
+                       format("some jobs have not ended after {}", kStopTime.seconds()));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   return {};

@@ -13,10 +13,18 @@ void log_to_stderr() {
   logger->flush_on(spdlog::level::info);
   set_log_sink([logger](Level level, std::string_view text) {
     switch (level) {
-      case Level::debug: logger->debug(text); break;
-      case Level::info: logger->info(text); break;
-      case Level::warning: logger->warn(text); break;
-      case Level::error: logger->error(text); break;
+      case Level::debug:
+        logger->debug(text);
+        break;
+      case Level::info:
+        logger->info(text);
+        break;
+      case Level::warning:
+        logger->warn(text);
+        break;
+      case Level::error:
+        logger->error(text);
+        break;
     }
   });
 }

@@ -16,9 +16,12 @@ DataPaths data_paths(const std::string& given) {
   std::string root = given;
   if (root.empty()) {
     const char* xdg = std::getenv("XDG_DATA_HOME");
-    if (xdg != nullptr && *xdg == '/') root = std::string(xdg) + "/hearth";
-    else if (geteuid() == 0) root = "/var/lib/hearth";
-    else root = os::home_directory() + "/.local/share/hearth";
+    if (xdg != nullptr && *xdg == '/')
+      root = std::string(xdg) + "/hearth";
+    else if (geteuid() == 0)
+      root = "/var/lib/hearth";
+    else
+      root = os::home_directory() + "/.local/share/hearth";
   }
   std::error_code ignored;
   root = std::filesystem::absolute(root, ignored).lexically_normal().string();
@@ -60,8 +63,9 @@ Result<std::string> load_or_make_key(const std::string& path) {
   }
   std::string key = TRY(os::read_file(path, 4096));
   if (key.size() != kKeyBytes)
-    return Error::invalid(format("the key file {} has {} bytes instead of {}", path, key.size(), kKeyBytes),
-                          "put the right file back, or give it with --key-file");
+    return Error::invalid(
+        format("the key file {} has {} bytes instead of {}", path, key.size(), kKeyBytes),
+        "put the right file back, or give it with --key-file");
   return key;
 }
 

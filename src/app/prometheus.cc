@@ -55,8 +55,11 @@ class PrometheusMetrics : public Metrics {
   hearth::Histogram& histogram(const std::string& name, const std::string& help,
                                const std::vector<double>& buckets, const Labels& labels) override {
     return kept(histograms_, name, labels, [&] {
-      return std::make_unique<PrometheusHistogram>(
-          prometheus::BuildHistogram().Name(name).Help(help).Register(*registry()).Add(labels, buckets));
+      return std::make_unique<PrometheusHistogram>(prometheus::BuildHistogram()
+                                                       .Name(name)
+                                                       .Help(help)
+                                                       .Register(*registry())
+                                                       .Add(labels, buckets));
     });
   }
 
@@ -78,8 +81,12 @@ class PrometheusMetrics : public Metrics {
 
 }  // namespace
 
-void use_prometheus() { set_metrics(std::make_unique<PrometheusMetrics>()); }
+void use_prometheus() {
+  set_metrics(std::make_unique<PrometheusMetrics>());
+}
 
-std::string prometheus_text() { return prometheus::TextSerializer().Serialize(registry()->Collect()); }
+std::string prometheus_text() {
+  return prometheus::TextSerializer().Serialize(registry()->Collect());
+}
 
 }  // namespace hearth::app

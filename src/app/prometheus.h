@@ -5,7 +5,7 @@
 
 namespace hearth::app {
 
-void use_prometheus();        // before threads start
+void use_prometheus();          // before threads start
 std::string prometheus_text();  // the exposition format, version 0.0.4
 
 }  // namespace hearth::app

@@ -38,7 +38,8 @@ std::vector<std::string> without_detach() {
 Result<std::string> last_lines(const std::string& path, size_t lines) {
   const std::string text = TRY(os::read_file(path, 64 << 20));
   size_t at = text.size();
-  for (size_t n = 0; n <= lines && at != std::string::npos && at > 0; ++n) at = text.rfind('\n', at - 1);
+  for (size_t n = 0; n <= lines && at != std::string::npos && at > 0; ++n)
+    at = text.rfind('\n', at - 1);
   return text.substr(at == std::string::npos || at == 0 ? 0 : at + 1);
 }
 
@@ -47,7 +48,8 @@ Result<void> detach(const DataPaths& paths) {
   if (const auto holder = TRY(os::lock_holder(paths.lock())))
     return Error::conflict(format("a server already runs on {} (pid {})", paths.root, *holder),
                            "`hearth status` shows it, `hearth down` stops it");
-  const os::Fd log(open(paths.server_log().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const os::Fd log(
+      open(paths.server_log().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!log) return Error::from_errno(paths.server_log(), errno);
   os::SpawnOptions options;
   options.argv = without_detach();
@@ -59,13 +61,14 @@ Result<void> detach(const DataPaths& paths) {
   while (system_clock().steady() < until) {
     if (const auto exit = TRY(child.wait(Duration::millis(50)))) {
       const auto said = last_lines(paths.server_log(), 12);
-      return Error::unavailable(format("the server ended with {}:\n{}", exit->text(),
-                                       said.ok() ? *said : std::string()));
+      return Error::unavailable(
+          format("the server ended with {}:\n{}", exit->text(), said.ok() ? *said : std::string()));
     }
     const auto file = read_server_file(paths.server_file());
     if (file.ok() && file->pid == child.pid()) return {};
   }
-  return Error::of(Code::timeout, format("the server was not ready after {}", format_duration(kReadyTime)),
+  return Error::of(Code::timeout,
+                   format("the server was not ready after {}", format_duration(kReadyTime)),
                    format("look into {}", paths.server_log()));
 }
 
@@ -111,7 +114,8 @@ int up(const cli::UpArgs& args) {
     if (!done.ok()) return fail(done.error());
     const auto file = read_server_file(paths.server_file());
     if (!file.ok()) return fail(file.error());
-    std::printf("Hearth runs at %s (pid %lld)\n", file->url.c_str(), static_cast<long long>(file->pid));
+    std::printf("Hearth runs at %s (pid %lld)\n", file->url.c_str(),
+                static_cast<long long>(file->pid));
     const auto link = local_sign_in_link(paths);
     if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
     return 0;

@@ -1,0 +1,51 @@
+// `hearth restore FILE`: a backup into an empty data directory.
+#include <cstdio>
+
+#include "app/commands.h"
+#include "app/paths.h"
+#include "base/format.h"
+#include "base/units.h"
+#include "control/backup/backup.h"
+#include "os/files.h"
+
+namespace hearth::app {
+namespace {
+
+Result<control::BackupReport> run(const cli::RestoreArgs& args) {
+  const DataPaths paths = data_paths(args.data);
+  Bytes key(32);
+  if (!args.key_file.empty()) {
+    const std::string text = TRY(load_or_make_key(args.key_file));
+    const auto bytes = as_bytes(text);
+    key.assign(bytes.begin(), bytes.end());
+  }
+  Time shown{0};
+  auto report = TRY(control::restore(args.file, paths.root, key, [&](int64_t done, int64_t total) {
+    const Time now = system_clock().steady();
+    if ((now - shown).seconds() < 1) return;
+    shown = now;
+    std::fprintf(stderr, "restored %s of %s\n", format_size(done).c_str(),
+                 format_size(total).c_str());
+  }));
+  // The key is not in the backup: the one that was given becomes the new directory's.
+  if (!args.key_file.empty()) TRY(os::write_file_atomic(paths.key(), as_text(key), 0600));
+  return report;
+}
+
+}  // namespace
+
+int restore(const cli::RestoreArgs& args) {
+  const auto report = run(args);
+  if (!report.ok()) return fail(report.error());
+  std::printf("restored %lld objects, %s; every digest is right\n",
+              static_cast<long long>(report->objects), format_size(report->bytes).c_str());
+  if (!report->closed_secrets.empty()) {
+    std::printf("these secrets are not opened by %s; set them anew:\n",
+                args.key_file.empty() ? "a new key (give the old one with --key-file)"
+                                      : args.key_file.c_str());
+    for (const std::string& name : report->closed_secrets) std::printf("  %s\n", name.c_str());
+  }
+  return 0;
+}
+
+}  // namespace hearth::app

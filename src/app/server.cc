@@ -1,0 +1,324 @@
+#include "app/server.h"
+
+#include <charconv>
+#include <thread>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "app/prometheus.h"
+#include "app/sdk.h"
+#include "app/version.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "client/contexts.h"
+#include "control/backup/backup.h"
+#include "control/notify/notify.h"
+#include "control/retention/retention.h"
+#include "db/sqlite/sqlite.h"
+#include "domain/describe.h"
+#include "executors/local/local_executor.h"
+#include "executors/mock/mock_executor.h"
+#include "net/server.h"
+#include "objects/directory/directory.h"
+#include "os/files.h"
+#include "os/system.h"
+
+namespace hearth {
+
+template <>
+struct Describe<app::ServerFile> {
+  static constexpr std::string_view name = "ServerFile", doc = "Who runs on a data directory.";
+  static void fields(Fields<app::ServerFile>& f) {
+    f("pid", &app::ServerFile::pid, "process");
+    f("url", &app::ServerFile::url, "address");
+    f("server_id", &app::ServerFile::server_id, "of the installation");
+    f("version", &app::ServerFile::version, "of the program");
+  }
+};
+
+namespace app {
+
+std::string to_text(const ServerFile& file) {
+  return to_json(file) + "\n";
+}
+
+Result<ServerFile> read_server_file(const std::string& path) {
+  return from_json<ServerFile>(TRY(os::read_file(path, 1 << 16)));
+}
+
+namespace {
+
+constexpr Duration kStopGrace = Duration::seconds(5);
+
+struct Address {
+  std::string host;
+  int port = 0;
+};
+
+// "127.0.0.1:8470", "[::1]:8470"
+Result<Address> parse_address(const std::string& text) {
+  const auto wrong = [&] {
+    return Error::invalid(format("--listen '{}' is not an address and a port", text),
+                          "write it as 127.0.0.1:8470 or [::1]:8470; port 0 takes a free one");
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong();
+  Address address;
+  address.host = text.substr(0, colon);
+  if (address.host.starts_with('[') && address.host.ends_with(']'))
+    address.host = address.host.substr(1, address.host.size() - 2);
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + colon + 1, end, address.port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || address.port < 0 || address.port > 65535 ||
+      address.host.empty())
+    return wrong();
+  return address;
+}
+
+bool is_loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "::1" || host == "localhost";
+}
+
+Result<std::optional<std::pair<int64_t, int64_t>>> parse_uids(const std::string& text) {
+  using Uids = std::optional<std::pair<int64_t, int64_t>>;
+  if (text.empty()) return Uids();
+  int64_t first = 0, last = 0;
+  const size_t dash = text.find('-');
+  const auto number = [](std::string_view part, int64_t& value) {
+    const auto parsed = std::from_chars(part.data(), part.data() + part.size(), value);
+    return parsed.ec == std::errc() && parsed.ptr == part.data() + part.size();
+  };
+  if (dash == std::string::npos || !number(std::string_view(text).substr(0, dash), first) ||
+      !number(std::string_view(text).substr(dash + 1), last) || first < 1 || last < first)
+    return Error::invalid(format("--task-uids '{}' is not a range of uids", text),
+                          "write it as 200000-265535");
+  if (geteuid() != 0)
+    return Error::invalid("--task-uids needs root", "start the server as root, or leave it out");
+  return Uids(std::pair(first, last));
+}
+
+class RunningServer : public HearthServer {
+ public:
+  RunningServer(const cli::UpArgs& args, DataPaths paths) : args_(args), paths_(std::move(paths)) {}
+  ~RunningServer() override { stop(); }
+
+  Result<void> open() {
+    const Address address = TRY(parse_address(args_.listen));
+    if (!is_loopback(address.host) && args_.tls_cert.empty() && !args_.insecure)
+      return Error::invalid(
+          format("plain HTTP beyond loopback ({}) shows tokens to the network", address.host),
+          "give --tls-cert and --tls-key, or --insecure if a proxy does TLS");
+    TRY(make_data_directories(paths_));
+    lock_.emplace(TRY(take_lock()));
+    const std::string key_path = args_.key_file.empty() ? paths_.key() : args_.key_file;
+    const std::string key = TRY(load_or_make_key(key_path));
+    db::SqliteOptions sqlite;
+    sqlite.path = paths_.database();
+    database_ = TRY(db::open_sqlite(sqlite));
+    TRY(database_->migrate());
+    objects_ = TRY(objects::DirectoryObjects::open(paths_.objects()));
+    sdk_ = TRY(unpack_sdk(paths_.sdk()));
+
+    const auto bytes = as_bytes(key);
+    access_ = std::make_unique<control::Access>(context(), Bytes(bytes.begin(), bytes.end()));
+    const auto first = TRY(access_->bootstrap(os::user_name(geteuid())));
+    TRY(open_executor());
+    TRY(open_services());
+    TRY(listen(address));
+    if (first) TRY(write_context(*first));
+    return start_all();
+  }
+
+  const std::string& url() const override { return url_; }
+
+  Result<std::string> sign_in_link() override {
+    const Identity admin = access_->local_admin("");
+    const std::string code =
+        TRY(access_->make_sign_in_code(admin, admin.user, Duration::seconds(15 * 60)));
+    return (args_.public_urls.empty() ? url_ : args_.public_urls.front()) + "/sign-in#" + code;
+  }
+
+  void hold() override { jobs_->hold(); }
+  bool idle() override { return count_tasks() == 0; }
+
+  int64_t stop() override {
+    if (!running_) return 0;
+    running_ = false;
+    const int64_t tasks = count_tasks();
+    ignore(os::remove_file(paths_.server_file()));
+    server_->stop(kStopGrace);
+    notify_->stop();
+    retention_->stop();
+    jobs_->stop();
+    ingest_->stop();
+    return tasks;
+  }
+
+ private:
+  control::Context context() {
+    return {*database_, *objects_, signals_, system_clock(), system_random()};
+  }
+
+  Result<os::FileLock> take_lock() {
+    auto lock = os::FileLock::acquire(paths_.lock());
+    if (lock.ok()) return lock;
+    const auto holder = os::lock_holder(paths_.lock());
+    if (holder.ok() && *holder)
+      return Error::conflict(format("a server already runs on {} (pid {})", paths_.root, **holder),
+                             "`hearth status` shows it, `hearth down` stops it");
+    return lock;
+  }
+
+  Result<void> open_executor() {
+    if (args_.mock_executor) {
+      executor_ = TRY(executors::MockExecutor::open_default(system_clock()));
+      return {};
+    }
+    executors::LocalOptions options;
+    options.work_directory = paths_.work();
+    options.shim = {TRY(os::own_executable()), "shim"};
+    executor_ = TRY(executors::LocalExecutor::open(std::move(options), system_clock()));
+    return {};
+  }
+
+  Result<void> open_services() {
+    control::IngestOptions ingest;
+    ingest.directory = paths_.logs();
+    ingest_ = std::make_unique<control::Ingest>(context(), ingest);
+    records_ = std::make_unique<control::Records>(context(), *access_);
+    control::NotifyOptions notify;
+    notify.enabled = args_.webhooks;
+    notify.allow_local = args_.webhooks_local;
+    notify_ = std::make_unique<control::Notify>(context(), *access_, notify);
+    retention_ = std::make_unique<control::Retention>(context(), control::RetentionOptions{});
+    return {};
+  }
+
+  Result<void> listen(const Address& address) {
+    net::ServerOptions options;
+    net::ServerOptions::Listen tcp, local;
+    tcp.address = address.host == "localhost" ? "127.0.0.1" : address.host;
+    tcp.port = address.port;
+    local.unix_path = paths_.socket();
+    options.listen = {tcp, local};
+    options.tls_certificate = args_.tls_cert;
+    options.tls_key = args_.tls_key;
+    options.trusted_proxies = args_.trusted_proxies;
+    options.temporary_directory = paths_.temporary();
+    server_ = TRY(net::Server::create(std::move(options), late_, signals_));
+    const std::string scheme = args_.tls_cert.empty() ? "http" : "https";
+    const std::string host =
+        address.host == "0.0.0.0" || address.host == "::" ? os::hostname() : address.host;
+    url_ = format("{}://{}:{}", scheme,
+                  host.find(':') == std::string::npos ? host : "[" + host + "]", server_->port());
+    return {};
+  }
+
+  Result<void> start_all() {
+    control::JobsOptions options;
+    options.server_socket = paths_.socket();
+    options.server_url = url_;
+    options.objects_directory = paths_.objects();
+    options.path_roots = args_.path_roots;
+    options.task_uids = TRY(parse_uids(args_.task_uids));
+    jobs_ = std::make_unique<control::Jobs>(context(), *access_, *executor_, options);
+    api::Services services{context(),
+                           *access_,
+                           *jobs_,
+                           *ingest_,
+                           *records_,
+                           prometheus_text,
+                           [this] { return database_->refusing(); },
+                           [this] { return backup(); }};
+    api::Options api_options;
+    api_options.url = url_;
+    api_options.public_urls = args_.public_urls;
+    api_options.version = kVersion;
+    api_options.owner_uid = static_cast<int>(geteuid());
+    late_.inner = api::make_handler(std::move(services), api_options);
+    ingest_->start();
+    // The shims of an earlier server report as soon as we answer; the loop finds them by recover().
+    server_->start();
+    running_ = true;
+    TRY(jobs_->start());
+    notify_->start();
+    retention_->start();
+    ServerFile file{getpid(), url_, access_->server_id(), std::string(kVersion)};
+    return os::write_file_atomic(paths_.server_file(), to_text(file), 0600, os::Sync::no);
+  }
+
+  // So that the command line of whoever made the server works at once.
+  Result<void> write_context(const control::NewToken& token) {
+    auto contexts = TRY(client::load_contexts());
+    const std::string id = access_->server_id();
+    client::ServerContext context;
+    context.url = url_;
+    context.token = token.text;
+    context.user = token.token.user;
+    context.server_id = id;
+    context.data = paths_.root;
+    if (!args_.tls_cert.empty()) context.ca_file = args_.tls_cert;
+    contexts.contexts[id] = std::move(context);
+    contexts.current = id;
+    return client::save_contexts(contexts);
+  }
+
+  Result<std::string> backup() {
+    const std::string file = format("{}/backup-{}.tar", paths_.temporary(), getpid());
+    TRY(control::backup(context(), *retention_, paths_.logs(), file, {}));
+    return file;
+  }
+
+  int64_t count_tasks() {
+    int64_t tasks = 0;
+    ignore(database_->read([&](db::Session& session) {
+      return session.query("SELECT COUNT(*) FROM tasks WHERE state NOT IN ('succeeded', 'failed')",
+                           {}, [&](const db::Row& row) -> Result<void> {
+                             tasks = row.integer(0);
+                             return {};
+                           });
+    }));
+    return tasks;
+  }
+
+  // The server is bound before the handler exists: the port is part of what the handler says.
+  struct LateHandler : net::Handler {
+    std::unique_ptr<net::Handler> inner;
+    net::BodyRule rule(const net::RequestHead& head) override { return inner->rule(head); }
+    net::Response handle(net::Request& request) override { return inner->handle(request); }
+    net::Response malformed(int status, std::string_view detail, const std::string& id) override {
+      return inner->malformed(status, detail, id);
+    }
+  };
+
+  const cli::UpArgs args_;
+  const DataPaths paths_;
+  Signals signals_;
+  std::optional<os::FileLock> lock_;
+  std::unique_ptr<db::Database> database_;
+  std::unique_ptr<objects::Objects> objects_;
+  std::string sdk_, url_;
+  std::unique_ptr<control::Access> access_;
+  std::unique_ptr<executors::Executor> executor_;
+  std::unique_ptr<control::Ingest> ingest_;
+  std::unique_ptr<control::Records> records_;
+  std::unique_ptr<control::Notify> notify_;
+  std::unique_ptr<control::Retention> retention_;
+  std::unique_ptr<control::Jobs> jobs_;
+  LateHandler late_;
+  std::unique_ptr<net::Server> server_;
+  bool running_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HearthServer>> HearthServer::start(const cli::UpArgs& args) {
+  auto server = std::make_unique<RunningServer>(args, data_paths(args.data));
+  TRY(server->open());
+  return std::unique_ptr<HearthServer>(std::move(server));
+}
+
+}  // namespace app
+}  // namespace hearth
