@@ -113,6 +113,7 @@ struct Transfer {
   BodyFile file;
   HeaderList headers;
   size_t header_bytes = 0;
+  bool succeeds = true;          // the status is 2xx
   std::optional<Error> refused;  // why a callback ended the transfer
   curl_off_t sent = -1;          // as last told to progress
 };
@@ -129,6 +130,8 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
   }
   if (line.starts_with("HTTP/")) {
     transfer.answer.headers = Headers();  // those before were of a 100 Continue
+    const size_t space = line.find(' ');
+    transfer.succeeds = space != std::string_view::npos && line.substr(space + 1).starts_with('2');
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
     transfer.answer.headers.add(std::string(line.substr(0, colon)),
                                 std::string(trim(line.substr(colon + 1))));
@@ -139,7 +142,7 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
 size_t take_body(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const size_t bytes = size * count;
-  if (transfer.request.sink) {
+  if (transfer.request.sink && transfer.succeeds) {
     if (transfer.request.sink(std::string_view(data, bytes))) return bytes;
     transfer.refused = Error::of(Code::gone, "the transfer was ended by its receiver");
     return 0;

@@ -26,6 +26,7 @@ struct ClientRequest {
   Duration total_time = Duration::seconds(60);  // 0: no limit
   int64_t most_answer_bytes = 64 << 20;         // of Answer::body; beyond: too_large
   // Instead of collecting Answer::body; returning false ends the transfer with Code::gone.
+  // Only a 2xx answer's body goes there; what an error says is in Answer::body as ever.
   std::function<bool(std::string_view piece)> sink;
   // Of the body that is sent; returning false ends the transfer with Code::gone.
   std::function<bool(int64_t sent, int64_t total)> progress;
