@@ -8,6 +8,7 @@
 #include "track/coding.h"
 #include "track/metric_batch.h"
 #include "track/metric_chunk.h"
+#include "track/metric_pack.h"
 
 namespace hearth::track {
 namespace {
@@ -195,6 +196,30 @@ TEST(MetricBatch, IsBounded) {
   while (writer.add(format("{:0>1000}", added), {}).ok()) ++added;
   EXPECT_GT(added, 30'000u);
   EXPECT_LE(writer.seal().size(), kMostBatchBytes);
+}
+
+TEST(MetricPack, GivesBackSeriesAndFindsDamage) {
+  PointsByKey series;
+  series["loss"] = loss_curve(300);
+  series["accuracy"] = loss_curve(10);
+  series["system/worker-0/cpu"] = {};
+  const Bytes good = make_pack(series);
+  const auto pack = MetricPack::read(good);
+  ASSERT_TRUE(pack.ok()) << pack.error().text();
+  EXPECT_EQ(pack->keys().size(), 3u);
+  for (const auto& [key, points] : series) expect_same(*pack->points(key), points);
+  EXPECT_TRUE(pack->points("none")->empty());
+  for (size_t bit = 0; bit < good.size() * 8; bit += 7) {
+    Bytes bytes = good;
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    const auto hurt = MetricPack::read(bytes);
+    bool found = !hurt.ok();
+    for (const auto& [key, points] : series) found = found || !hurt->points(key).ok();
+    ASSERT_TRUE(found) << bit;
+  }
+  for (size_t cut = 0; cut < good.size(); ++cut)
+    ASSERT_FALSE(MetricPack::read(std::span(good).first(cut)).ok()) << cut;
+  EXPECT_TRUE(MetricPack::read(make_pack({}))->keys().empty());
 }
 
 }  // namespace
