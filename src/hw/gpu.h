@@ -21,6 +21,7 @@ struct MigInstance {
   std::string uuid;    // "MIG-..."
   std::string name;    // "NVIDIA H100 80GB HBM3 MIG 1g.10gb"
   int64_t memory = 0;  // bytes
+  bool operator==(const MigInstance&) const = default;
 };
 
 // What does not change while the driver is loaded.
@@ -34,6 +35,7 @@ struct GpuDevice {
   bool mig = false;                // split: only its instances can be given to tasks
   std::vector<MigInstance> instances;
   std::string fault;  // words when the GPU is there but does not answer; the rest is then partial
+  bool operator==(const GpuDevice&) const = default;
 };
 
 struct GpuProcess {

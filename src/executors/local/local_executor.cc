@@ -1,0 +1,266 @@
+#include "executors/local/local_executor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "executors/local/shim_group.h"
+#include "hw/machine.h"
+#include "hw/node.h"
+#include "os/cgroup.h"
+#include "os/files.h"
+#include "os/system.h"
+
+namespace hearth::executors {
+
+LocalExecutor::LocalExecutor(LocalOptions options, Clock& clock)
+    : options_(std::move(options)), clock_(clock) {}
+
+Result<std::unique_ptr<LocalExecutor>> LocalExecutor::open(LocalOptions options, Clock& clock) {
+  if (options.node_name.empty()) options.node_name = os::hostname();
+  if (options.environment.empty()) options.environment = os::current_environment();
+  std::unique_ptr<LocalExecutor> executor(new LocalExecutor(std::move(options), clock));
+  TRY(executor->prepare());
+  return executor;
+}
+
+Result<void> LocalExecutor::prepare() {
+  // With task uids the tasks pass through it; nobody lists it.
+  TRY(os::make_directories(options_.work_directory, 0711));
+  wake_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return Error::from_errno("eventfd", errno);
+  if (options_.leave_unit) {
+    for (const std::string& group : shim_groups(hw::Root())) {
+      const auto made = os::make_directories(group);
+      if (made.ok()) {
+        shim_groups_.push_back(group + "/cgroup.procs");
+      } else {
+        log_warning("shims stay in the server's unit: {}", made.error().text());
+      }
+    }
+  }
+  const auto support = os::detect_cgroups();
+  limits_ = !support.memory                            ? "watched"
+            : support.version == os::CgroupVersion::v1 ? "cgroup v1"
+                                                       : "cgroup v2";
+  machine_.cpus = hw::cpus(hw::Root());
+  machine_.memory = hw::memory(hw::Root());
+  auto gpus = hw::Gpus::open(options_.nvml);
+  if (gpus) gpus_ = *gpus;
+  auto topology = hw::topology(gpus_.get(), gpus.why());
+  if (topology) topology_ = std::move(*topology);
+  next_health_ = clock_.steady() + options_.health_every;
+  for (const std::string& name : TRY(leftovers(options_.work_directory))) {
+    std::string left = name;
+    if (!leftovers_.try_push(left)) break;  // the next start takes the rest
+  }
+  keeper_ = std::thread([this] { keep(); });
+  cleaner_ = std::thread([this] { clean(); });
+  return {};
+}
+
+LocalExecutor::~LocalExecutor() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  leftovers_.close();
+  wake();
+  if (keeper_.joinable()) keeper_.join();
+  if (cleaner_.joinable()) cleaner_.join();
+}
+
+void LocalExecutor::wake() const {
+  const uint64_t one = 1;
+  if (wake_) (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+Result<os::Process> LocalExecutor::spawn_shim(const TaskFolder& folder, Way way) const {
+  const auto log = TRY(os::File::open_append(folder.log(), 0600));
+  os::SpawnOptions options;
+  options.argv = options_.shim;
+  if (way == Way::drain) options.argv.emplace_back("--drain");
+  options.argv.push_back(folder.path);
+  options.environment = options_.environment;
+  options.working_directory = folder.path;
+  options.standard_out = os::Stdio::from(log.fd());
+  options.standard_error = os::Stdio::from(log.fd());
+  options.cgroup_procs = shim_groups_;
+  return os::spawn(options);
+}
+
+os::TreeQuery LocalExecutor::tree_of(const Tracked& task) const {
+  os::TreeQuery query;
+  if (task.child) query.roots.push_back({task.child->pid(), task.child->start_time()});
+  if (task.found) query.roots.push_back({task.found->pid(), task.found->start_time()});
+  query.marker = task.folder.marker();
+  return query;
+}
+
+// All or none: when one cannot be started, those that were are ended.
+Result<std::vector<LocalExecutor::Tracked>> LocalExecutor::spawn_all(
+    const std::vector<TaskFolder>& folders) {
+  std::vector<Tracked> started;
+  for (const TaskFolder& folder : folders) {
+    auto child = spawn_shim(folder, Way::run);
+    if (child.ok()) {
+      started.push_back({.folder = folder, .child = std::move(child).value()});
+      continue;
+    }
+    for (Tracked& task : started) {
+      ignore(os::kill_tree(tree_of(task), {.first_signal = 0, .deadline = kKillDeadline}));
+      ignore(task.child->wait(kKillDeadline));
+    }
+    return Error::unavailable("the shim cannot be started: " + child.error().detail,
+                              child.error().mend);
+  }
+  return started;
+}
+
+Result<void> LocalExecutor::start(const Launch& launch) {
+  const std::lock_guard one_at_a_time(start_mutex_);
+  const auto there = TRY(read_attempt(options_.work_directory, launch.attempt_id));
+  if (!there.empty()) {
+    if (there.front().epoch == launch.epoch) {  // started already
+      const std::lock_guard lock(mutex_);
+      for (const TaskFolder& folder : there) adopt(folder);
+      return {};
+    }
+    return Error::conflict(
+        format("attempt {} is here with epoch {}", launch.attempt_id, there.front().epoch),
+        "stop and forget it first");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (tasks_.size() + launch.tasks.size() > kMostTasks) {
+      return Error::unavailable(format("this machine runs {} tasks already", tasks_.size()));
+    }
+  }
+  const auto folders = TRY(write_attempt(options_.work_directory, launch));
+  auto started = spawn_all(folders);
+  if (!started.ok()) {
+    ignore(os::remove_tree(options_.work_directory + "/" + launch.attempt_id));
+    return std::move(started).error();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (Tracked& task : *started) {
+      report_locked(task, TaskEvent::Kind::started);
+      tasks_[task.folder.task_id] = std::move(task);
+    }
+  }
+  wake();
+  return {};
+}
+
+LocalExecutor::Tracked& LocalExecutor::adopt(const TaskFolder& folder) {
+  const auto [at, fresh] = tasks_.try_emplace(folder.task_id);
+  Tracked& task = at->second;
+  if (!fresh) return task;
+  task.folder = folder;
+  task.found = holder(folder);
+  if (task.found) return task;
+  task.phase = os::status(folder.drained()).ok() ? Phase::ended : Phase::drain_due;
+  task.due = clock_.steady();
+  return task;
+}
+
+Result<std::vector<Found>> LocalExecutor::recover() {
+  std::vector<Found> found;
+  const auto folders = TRY(read_attempts(options_.work_directory));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const TaskFolder& folder : folders) {
+      const Tracked& task = adopt(folder);
+      found.push_back({.attempt_id = folder.attempt_id,
+                       .task_id = folder.task_id,
+                       .epoch = folder.epoch,
+                       .alive = task.phase == Phase::shim,
+                       .drained = task.phase == Phase::ended});
+    }
+  }
+  wake();
+  return found;
+}
+
+Result<void> LocalExecutor::stop(const std::string& attempt_id, Duration grace) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Time kill_at = clock_.steady() + grace;
+    for (auto& [id, task] : tasks_) {
+      if (task.folder.attempt_id != attempt_id || task.phase != Phase::shim) continue;
+      if (!task.kill_at || kill_at < *task.kill_at) task.kill_at = kill_at;
+      const auto asked = task.child   ? task.child->send_signal(SIGTERM)
+                         : task.found ? task.found->send_signal(SIGTERM)
+                                      : Result<void>{};
+      if (!asked.ok()) log_warning("task {}: {}", id, asked.error().text());
+    }
+  }
+  wake();
+  return {};
+}
+
+Result<void> LocalExecutor::forget(const std::string& attempt_id) {
+  const std::string folder = options_.work_directory + "/" + attempt_id;
+  std::string left = leftover_name(attempt_id);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const TaskFolder& task : TRY(read_attempt(options_.work_directory, attempt_id))) {
+      if (!adopt(task).over()) {
+        return Error::conflict(format("task {} has not ended, or is not drained", task.task_id));
+      }
+    }
+    std::erase_if(tasks_, [&](const auto& one) {
+      return one.second.folder.attempt_id == attempt_id && one.second.over();
+    });
+    const auto moved = os::rename_file(folder, options_.work_directory + "/" + left);
+    if (!moved.ok() && moved.error().code == Code::not_found) return {};
+    TRY(moved);
+  }
+  if (leftovers_.try_push(left)) return {};
+  return os::remove_tree(options_.work_directory + "/" + left);
+}
+
+void LocalExecutor::clean() {
+  while (const auto name = leftovers_.pop()) {
+    const auto removed = os::remove_tree(options_.work_directory + "/" + *name);
+    if (!removed.ok()) log_warning("{} is left behind: {}", *name, removed.error().text());
+  }
+}
+
+void LocalExecutor::watch(Watcher* watcher) {
+  {
+    const std::lock_guard lock(watcher_mutex_);
+    watcher_ = watcher;
+  }
+  if (watcher == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    events_.emplace_back(NodeEvent{node()});
+  }
+  wake();
+}
+
+NodeInfo LocalExecutor::node() const {
+  NodeInfo node = hw::node_info(options_.node_name, machine_, topology_);
+  node.pool = options_.pool;
+  node.cpus = std::max(0.0, node.cpus - options_.reserved_cpus);
+  node.memory_bytes = std::max<int64_t>(0, node.memory_bytes - options_.reserved_memory);
+  return node;
+}
+
+Result<std::vector<NodeInfo>> LocalExecutor::topology() {
+  const std::lock_guard lock(mutex_);
+  return std::vector<NodeInfo>{node()};
+}
+
+Capabilities LocalExecutor::capabilities() {
+  return {.gangs = true, .limits = limits_};
+}
+
+}  // namespace hearth::executors

@@ -1,0 +1,41 @@
+// Where an attempt and its tasks lie on disk, and who is alive there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executors/executor.h"
+#include "os/process.h"
+
+namespace hearth::executors {
+
+struct TaskFolder {
+  std::string attempt_id, task_id;
+  int64_t epoch = 1;
+  std::string path;  // WORK/ATTEMPT/TASK
+
+  std::string order() const { return path + "/task.json"; }
+  std::string lock() const { return path + "/lock"; }
+  std::string log() const { return path + "/shim.log"; }
+  std::string drained() const { return path + "/drained"; }  // there when its spool is empty
+  std::string marker() const { return "HEARTH_TASK=" + task_id; }
+};
+
+constexpr int64_t kMostOrderBytes = 16 << 20;
+
+// Writes the attempt's folder whole. exists if it is there. invalid for ids that are no ids.
+Result<std::vector<TaskFolder>> write_attempt(const std::string& work, const Launch& launch);
+// The tasks of one attempt; empty when there is no such folder, or none of its folders holds an
+// order (it is somebody else's).
+Result<std::vector<TaskFolder>> read_attempt(const std::string& work, const std::string& attempt);
+// All attempts, sorted.
+Result<std::vector<TaskFolder>> read_attempts(const std::string& work);
+// What unfinished writing and removing left behind: names in `work`.
+Result<std::vector<std::string>> leftovers(const std::string& work);
+std::string leftover_name(const std::string& attempt_id);  // for what is to be removed
+
+// The process that holds the task's lock: its shim, or one that drains it.
+std::optional<os::ProcessRef> holder(const TaskFolder& folder);
+
+}  // namespace hearth::executors
