@@ -87,8 +87,12 @@ Result<std::unique_ptr<Listener>> Listener::open(const ServerOptions::Listen& wh
 }
 
 Listener::~Listener() {
-  if (socket_ >= 0) ::close(socket_);
-  if (made_file_) ::unlink(path_.c_str());
+  close();
+}
+
+void Listener::close() {
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  if (std::exchange(made_file_, false)) ::unlink(path_.c_str());
 }
 
 int Listener::release() {

@@ -13,13 +13,15 @@ class Listener {
  public:
   // Errors: conflict (taken), invalid (no such address, path too long), denied (port below 1024).
   static Result<std::unique_ptr<Listener>> open(const ServerOptions::Listen& where);
-  ~Listener();  // closes, and deletes the file of a Unix socket
+  ~Listener();  // close()
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   int socket() const { return socket_; }
   // The caller closes it from now on; the file of a Unix socket stays this one's.
   int release();
+  // Deletes the file of a Unix socket, and closes what was not released. Name and port stay.
+  void close();
   bool is_unix() const { return !path_.empty(); }
   int port() const { return port_; }  // 0 for a Unix socket
   std::string name() const;           // "127.0.0.1:8470" or "unix:/run/hearth.sock", for messages

@@ -57,7 +57,7 @@ class HttpServer final : public Server {
     }
     core_->pool->close();
     for (const auto& thread : threads_) thread->join();
-    listeners_.clear();
+    for (const auto& listener : listeners_) listener->close();
   }
 
   int port(size_t listener) const override {
