@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -69,9 +71,11 @@ Acceptor::Accepted Acceptor::accept_one() {
   if (socket < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Accepted::none;
     if (errno == ECONNABORTED || errno == EINTR) return Accepted::one;
-    log_warning("a connection cannot be accepted: {}", std::strerror(errno));
+    if (!std::exchange(short_, true))
+      log_warning("connections cannot be accepted for now: {}", std::strerror(errno));
     return Accepted::pause;
   }
+  short_ = false;
   Peer peer;
   if (is_unix_) {
     peer.uid = peer_uid(socket);
@@ -90,17 +94,21 @@ Acceptor::Accepted Acceptor::accept_one() {
 }
 
 void Acceptor::hand_over(int socket, Peer peer) {
-  std::unique_ptr<ByteStream> stream =
-      is_unix_ || core_.tls == nullptr ? make_plain_stream(socket) : core_.tls->make_stream(socket);
-  if (stream == nullptr) {
-    log_warning("a TLS connection cannot be made: out of memory");
+  const std::optional<Address> address = peer.address;
+  const auto& home = threads_[next_++ % threads_.size()];
+  std::shared_ptr<Connection> connection;
+  try {
+    std::unique_ptr<ByteStream> stream = is_unix_ || core_.tls == nullptr
+                                             ? make_plain_stream(socket)
+                                             : core_.tls->make_stream(socket);
+    connection =
+        std::make_shared<Connection>(core_, home, socket, std::move(peer), std::move(stream));
+  } catch (const std::exception& error) {
+    log_error("a connection cannot be taken: {}", error.what());
     ::close(socket);
-    core_.leave(peer.address);
+    core_.leave(address);
     return;
   }
-  const auto& home = threads_[next_++ % threads_.size()];
-  const auto connection =
-      std::make_shared<Connection>(core_, home, socket, std::move(peer), std::move(stream));
   if (home == threads_.front()) {
     connection->start();
   } else {

@@ -32,6 +32,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   Descriptor descriptor_;
   Timer pause_;
   size_t next_ = 0;
+  bool short_ = false;  // of descriptors or memory; said once
   bool stopped_ = false;
 };
 

@@ -17,17 +17,22 @@ Connection::Connection(Core& core, std::shared_ptr<IoThread> home, int socket, P
                        std::unique_ptr<ByteStream> stream)
     : core_(core),
       home_(std::move(home)),
-      descriptor_(home_->executor(), socket),
       stream_(std::move(stream)),
       event_(home_->executor()),
       peer_(std::move(peer)),
-      peer_text_(peer_.address ? peer_.address->text() : "unix") {}
+      peer_text_(peer_.address ? peer_.address->text() : "unix"),
+      descriptor_(home_->executor(), socket) {}
 
 Connection::~Connection() = default;
 
 void Connection::start() {
-  home_->add(*this);
-  asio::co_spawn(home_->executor(), live(shared_from_this()), asio::detached);
+  try {
+    home_->add(*this);
+    asio::co_spawn(home_->executor(), live(shared_from_this()), asio::detached);
+  } catch (const std::exception& error) {
+    log_error("a connection of {} cannot be served: {}", peer_text_, error.what());
+    close();
+  }
 }
 
 Task<void> Connection::live(std::shared_ptr<Connection> self) {

@@ -26,7 +26,8 @@ struct Peer {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // Takes over `socket`, which is non-blocking, and the place that Core::admit gave.
+  // Takes over `socket`, which is non-blocking, and the place that Core::admit gave; not if it
+  // throws (the system gives no memory or no more watches).
   Connection(Core& core, std::shared_ptr<IoThread> home, int socket, Peer peer,
              std::unique_ptr<ByteStream> stream);
   ~Connection();
@@ -119,11 +120,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Core& core_;
   const std::shared_ptr<IoThread> home_;
-  Descriptor descriptor_;
   std::unique_ptr<ByteStream> stream_;
   Timer event_;  // its expiry is a limit, its cancellation says "look again"
   const Peer peer_;
   const std::string peer_text_;
+  Descriptor descriptor_;  // the last that can fail: until then the socket is the caller's
   std::unique_ptr<Exchange> exchange_;
   std::optional<Problem> problem_;
   std::string input_;  // read, but not decoded yet: what is pipelined

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <new>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -138,8 +139,7 @@ std::unique_ptr<ByteStream> TlsContext::make_stream(int socket) const {
   SSL* ssl = SSL_new(state_->context.get());
   if (ssl == nullptr || SSL_set_fd(ssl, socket) != 1) {
     SSL_free(ssl);
-    ERR_clear_error();
-    return nullptr;
+    throw std::bad_alloc();
   }
   return std::make_unique<TlsStream>(ssl, socket);
 }
