@@ -33,10 +33,15 @@ class Document {
     }
     need(type_of<Problem>());
     return format(
-        R"({{"openapi":"3.1.0","info":{{"title":"Hearth","version":"1","description":"From raw data to a served model. Every error is a Problem; lists are pages with next_cursor."}},)"
+        R"({{"openapi":"3.1.0","info":{{"title":"Hearth","version":"1",)"
+        R"("description":"From raw data to a served model. Every error is a Problem; lists )"
+        R"(are pages with next_cursor."}},)"
         R"("security":[{{"bearer":[]}},{{"cookie":[]}}],"paths":{{{}}},"components":{{)"
-        R"("securitySchemes":{{"bearer":{{"type":"http","scheme":"bearer"}},"cookie":{{"type":"apiKey","in":"cookie","name":"hearth_session"}}}},)"
-        R"("responses":{{"Problem":{{"description":"What went wrong","content":{{"application/problem+json":{{"schema":{{"$ref":"{}Problem"}}}}}}}}}},)"
+        R"("securitySchemes":{{"bearer":{{"type":"http","scheme":"bearer"}},)"
+        R"("cookie":{{"type":"apiKey","in":"cookie","name":"hearth_session"}}}},)"
+        R"("responses":{{"Problem":{{"description":"What went wrong",)"
+        R"("content":{{"application/problem+json":{{"schema":{{"$ref":"{}Problem"}}}}}}}}}})"
+        R"(,)"
         R"("schemas":{{{}}}}}}})",
         paths, kSchemas, schemas());
   }
@@ -80,9 +85,10 @@ class Document {
         out += format(R"(,{}:{{"schema":{{"type":"string"}}}})", json_quote(route.body_type));
       out += "}}";
     } else if (!route.body_type.empty()) {
-      out += format(
-          R"(,"requestBody":{{"required":true,"content":{{{}:{{"schema":{{"type":"string","format":"binary"}}}}}}}})",
-          json_quote(route.body_type));
+      out +=
+          format(R"(,"requestBody":{{"required":true,"content":{{{}:{{"schema":{{"type":"string",)"
+                 R"("format":"binary"}}}}}}}})",
+                 json_quote(route.body_type));
     }
     return out + R"(,"responses":{)" + responses(route) + "}}";
   }
@@ -122,7 +128,8 @@ class Document {
       const std::string schema =
           route.list
               ? format(
-                    R"({{"type":"object","required":["items"],"properties":{{"items":{{"type":"array","items":{}}},"next_cursor":{{"type":"string"}}}}}})",
+                    R"({{"type":"object","required":["items"],"properties":{{"items":{{"type":"array",)"
+                    R"("items":{}}},"next_cursor":{{"type":"string"}}}}}})",
                     item)
               : item;
       content = format(R"("application/json":{{"schema":{}}})", schema);

@@ -2,6 +2,29 @@
 
 namespace hearth::api {
 
+namespace {
+
+Result<net::Response> status(Call& call) {
+  static const Time started = call.services.context.clock.steady();
+  ServerStatus now;
+  now.refusing = call.services.ready();
+  now.ready = now.refusing.empty();
+  now.version = call.options.version;
+  now.server_id = call.services.access.server_id();
+  now.url = call.options.url;
+  now.uptime_seconds = (call.services.context.clock.steady() - started).seconds();
+  TRY(call.services.context.database.read([&](db::Session& session) {
+    return session.query("SELECT state, COUNT(*) FROM jobs GROUP BY state", {},
+                         [&](const db::Row& row) -> Result<void> {
+                           now.jobs[std::string(row.text(0))] = row.integer(1);
+                           return {};
+                         });
+  }));
+  return json(now);
+}
+
+}  // namespace
+
 void add_system_routes(RouteTable& table) {
   table
       .add("GET", "/healthz", "getHealth", "system", "The process answers",
@@ -36,26 +59,7 @@ void add_system_routes(RouteTable& table) {
            })
       .needs(Need::open)
       .answers_bytes("application/json");
-  table
-      .add("GET", "/api/v1/status", "getStatus", "system", "How the server is",
-           [](Call& call) -> Result<net::Response> {
-             static const Time started = call.services.context.clock.steady();
-             ServerStatus status;
-             status.refusing = call.services.ready();
-             status.ready = status.refusing.empty();
-             status.version = call.options.version;
-             status.server_id = call.services.access.server_id();
-             status.url = call.options.url;
-             status.uptime_seconds = (call.services.context.clock.steady() - started).seconds();
-             TRY(call.services.context.database.read([&](db::Session& session) {
-               return session.query("SELECT state, COUNT(*) FROM jobs GROUP BY state", {},
-                                    [&](const db::Row& row) -> Result<void> {
-                                      status.jobs[std::string(row.text(0))] = row.integer(1);
-                                      return {};
-                                    });
-             }));
-             return json(status);
-           })
+  table.add("GET", "/api/v1/status", "getStatus", "system", "How the server is", status)
       .answers<ServerStatus>();
   table
       .add("GET", "/api/v1/nodes", "listNodes", "system", "The machines and their GPUs",

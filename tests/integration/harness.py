@@ -1,4 +1,4 @@
-"""A real server in a temporary directory, spoken to through the real command line and plain HTTP."""
+"""A real server in a temporary directory, spoken to by the real command line and plain HTTP."""
 
 import json
 import os

@@ -144,7 +144,8 @@ Result<std::vector<Token>> Access::list_tokens(const Identity& who) {
     constexpr const char* all =
         "WHERE kind IN ('user', 'project', 'session') AND revoked_at = 0 ORDER BY id LIMIT 10000";
     constexpr const char* mine =
-        R"(WHERE "user" = $1 AND kind IN ('user', 'project', 'session') AND revoked_at = 0 ORDER BY id LIMIT 10000)";
+        R"(WHERE "user" = $1 AND kind IN ('user', 'project', 'session') AND revoked_at = 0
+           ORDER BY id LIMIT 10000)";
     tokens = who.admin ? TRY(db::Table<Token>::select(session, all, {}))
                        : TRY(db::Table<Token>::select(session, mine, {who.user}));
     return {};
