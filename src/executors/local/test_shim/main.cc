@@ -72,6 +72,10 @@ int run(const executors::TaskFolder& folder) {
   if (!script.ok()) return 64;
   if (script->ignores_stop) {
     ::signal(SIGTERM, SIG_IGN);
+    sigset_t set;  // while it is blocked, an ignored signal would be waited for all the same
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     start_stubborn_child(folder);
   }
   note(folder, "run");
