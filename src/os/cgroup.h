@@ -39,6 +39,9 @@ struct CgroupOptions {
   // "/" in front below the mount ("/system.slice/hearth-tasks.service", a unit with Delegate=yes).
   // Never within the unit of the server, whose restart would end the tasks.
   std::string parent = "hearth";
+  // Whether to start a program inside a group, which tells for certain. Without it the call costs
+  // well under a millisecond, and the first spawn into a group tells.
+  bool probe = true;
 };
 // Makes the parent (on v2 with its controllers on), starts a small program in a group below it, and
 // says what can be set there. Costs some milliseconds: call it once. On v2, when this process

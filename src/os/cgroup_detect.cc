@@ -228,7 +228,7 @@ CgroupSupport detect_cgroups(const CgroupOptions& options) {
     say(support, format("no control groups are mounted below {}", options.mount));
   }
   if (support.version == CgroupVersion::none) return support;
-  if (const auto placed = try_placing(support); !placed.ok()) {
+  if (const auto placed = options.probe ? try_placing(support) : Result<void>(); !placed.ok()) {
     CgroupSupport none;
     none.why = format("a program cannot be started in a control group: {}", placed.error().detail);
     return none;

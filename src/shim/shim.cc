@@ -1,0 +1,5 @@
+#include "shim/shim.h"
+
+#include "shim/layout.h"
+
+namespace hearth::shim {}
