@@ -1,0 +1,240 @@
+// Runs, experiments, metrics, artifacts.
+#include "base/id.h"
+#include "control/metric_points.h"
+#include "control/records/state.h"
+#include "domain/scalar.h"
+
+namespace hearth::control {
+namespace {
+
+constexpr int64_t kRowsAtOnce = 200;
+constexpr int64_t kMostScanned = 20'000;     // of one call; the list goes on by its cursor
+constexpr int64_t kMostMetricKeys = 10'000;  // of one run
+constexpr size_t kMostTags = 500;
+constexpr size_t kLongestTag = 5000;
+
+Result<void> add_metrics(db::Session& session, Run& run) {
+  run.metrics.clear();
+  return session.query(
+      "SELECT key, value, special, step, time FROM latest_metrics WHERE run_id = $1 "
+      "ORDER BY key LIMIT $2",
+      {run.id, kMostMetricKeys}, [&](const db::Row& row) -> Result<void> {
+        LatestMetric& metric = run.metrics[std::string(row.text(0))];
+        metric.value = row.null(1) ? real_of(row.text(2)).value_or(0) : row.real(1);
+        metric.step = row.integer(3);
+        metric.time.micros = row.integer(4);
+        return {};
+      });
+}
+
+bool names_metrics(const FilterNode& filter) {
+  if (filter.kind == FilterNode::Kind::comparison) return filter.field.starts_with("metrics.");
+  return std::any_of(filter.parts.begin(), filter.parts.end(), names_metrics);
+}
+
+// The parts of the filter that the table can judge: those under `and` without metrics.
+FilterNode without_metrics(const FilterNode& filter) {
+  FilterNode rest;
+  if (filter.kind != FilterNode::Kind::all) return rest;
+  for (const FilterNode& part : filter.parts)
+    if (!names_metrics(part)) rest.parts.push_back(part);
+  return rest;
+}
+
+bool run_matches(const FilterNode& filter, const Run& run) {
+  const auto body = parse_json(to_json(run), SIZE_MAX);
+  if (!body.ok()) return false;
+  return matches(filter, [&](const std::string& field) -> std::optional<std::string> {
+    const size_t dot = field.find('.');
+    const Node* at = body->find(field.substr(0, dot));
+    if (at != nullptr && dot != std::string::npos) at = at->find(field.substr(dot + 1));
+    if (at != nullptr && at->kind == Node::Kind::map) at = at->find("value");
+    if (at == nullptr || at->kind == Node::Kind::list || at->kind == Node::Kind::map)
+      return std::nullopt;
+    return at->text;
+  });
+}
+
+// Metrics are no part of a run's row: rows are read, given their metrics, and then judged.
+Result<db::ListPage<Run>> list_by_metrics(db::Session& session, const db::ListQuery& query) {
+  db::ListPage<Run> found;
+  db::ListQuery rows = query;
+  rows.filter = without_metrics(query.filter);
+  const auto limit = static_cast<size_t>(std::clamp<int64_t>(query.limit, 1, db::kMostListRows));
+  for (int64_t scanned = 0; scanned < kMostScanned; scanned += kRowsAtOnce) {
+    rows.limit = kRowsAtOnce;
+    auto page = TRY(db::Table<Run>::list(session, rows));
+    for (size_t i = 0; i < page.items.size(); ++i) {
+      Run& run = page.items[i];
+      TRY(add_metrics(session, run));
+      if (!run_matches(query.filter, run)) continue;
+      found.items.push_back(std::move(run));
+      if (found.items.size() < limit) continue;
+      found.next_cursor = page.next_cursor;
+      if (i + 1 == page.items.size()) return found;
+      rows.limit = static_cast<int64_t>(i) + 1;  // the cursor behind this very row
+      found.next_cursor = TRY(db::Table<Run>::list(session, rows)).next_cursor;
+      return found;
+    }
+    found.next_cursor = page.next_cursor;
+    if (page.next_cursor.empty()) break;
+    rows.cursor = page.next_cursor;
+  }
+  return found;
+}
+
+}  // namespace
+
+Error Records::State::missing_run(const std::string& id_or_name) {
+  return Error::not_found(format("there is no run '{}'", id_or_name),
+                          "`hearth run list` shows those there are");
+}
+
+Result<Run> Records::State::find_run(db::Session& session, const std::string& id_or_name,
+                                     const std::string& project) {
+  auto run = is_id(id_or_name)
+                 ? TRY(db::Table<Run>::get(session, id_or_name))
+                 : TRY(db::Table<Run>::find(
+                       session,
+                       "WHERE project = $1 AND name = $2 ORDER BY created_at DESC, id DESC LIMIT 1",
+                       {project, id_or_name}));
+  if (!run) return missing_run(id_or_name);
+  return std::move(*run);
+}
+
+Result<Run> Records::State::run(const Identity& who, const std::string& id_or_name,
+                                const std::string& project, Grade least) {
+  Run run;
+  TRY(context.database.read([&](db::Session& session) -> Result<void> {
+    run = TRY(find_run(session, id_or_name, project_of(who, project)));
+    return {};
+  }));
+  const Error missing = missing_run(id_or_name);
+  if (who.kind == TokenKind::task && who.job_id != run.job_id) return missing;
+  TRY(may(who, run.project, least, missing));
+  if (least > Grade::viewer && !who.job_id.empty() && who.job_id != run.job_id)
+    return Error::denied("a job's token changes nothing of another job's run");
+  return run;
+}
+
+Result<Run> Records::get_run(const Identity& who, const std::string& id_or_name,
+                             const std::string& project) {
+  Run run = TRY(state_->run(who, id_or_name, project, Grade::viewer));
+  TRY(state_->context.database.read(
+      [&](db::Session& session) { return add_metrics(session, run); }));
+  return run;
+}
+
+Result<db::ListPage<Run>> Records::list_runs(const Identity& who, const std::string& project,
+                                             db::ListQuery query) {
+  db::ListPage<Run> page;
+  if (!TRY(state_->narrow(who, project, query))) return page;
+  if (who.kind == TokenKind::task) {
+    query.values.emplace_back(who.job_id);
+    query.where +=
+        format("{}job_id = ${}", query.where.empty() ? "" : " AND ", query.values.size());
+  }
+  query.where += query.where.empty() ? "deleted_at = 0" : " AND deleted_at = 0";
+  if (query.order_by.empty()) query.order_by = {{"created_at", true}};
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    if (names_metrics(query.filter)) {
+      page = TRY(list_by_metrics(session, query));
+      return {};
+    }
+    page = TRY(db::Table<Run>::list(session, query));
+    for (Run& run : page.items) TRY(add_metrics(session, run));
+    return {};
+  }));
+  return page;
+}
+
+Result<Run> Records::set_tags(const Identity& who, const std::string& run_id,
+                              const std::map<std::string, std::string>& tags) {
+  Run run = TRY(state_->run(who, run_id, "", Grade::member));
+  for (const auto& [name, value] : tags)
+    if (name.empty() || name.size() > kLongestTag || value.size() > kLongestTag)
+      return Error::invalid(
+          format("the tag '{}' is empty or longer than {} bytes", name.substr(0, 60), kLongestTag),
+          "keep long texts as files of the run");
+  const std::string id = run.id;
+  TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
+    run = TRY(db::Table<Run>::need(session, id));
+    for (const auto& [name, value] : tags) {
+      if (value.empty())
+        run.tags.erase(name);
+      else
+        run.tags[name] = value;
+    }
+    if (run.tags.size() > kMostTags)
+      return Error::invalid(format("a run has at most {} tags", kMostTags), "take some away");
+    TRY(db::Table<Run>::update(session, run));
+    TRY(emit(session, state_->context.clock, who.actor(), run.project, "run.tagged", run.id,
+             run.version));
+    return add_metrics(session, run);
+  }));
+  state_->context.signals.notify(kEventsTopic);
+  state_->context.signals.notify(run_topic(run.id));
+  return run;
+}
+
+Result<std::vector<std::string>> Records::metric_keys(const Identity& who,
+                                                      const std::string& run_id) {
+  const Run run = TRY(state_->run(who, run_id, "", Grade::viewer));
+  std::vector<std::string> keys;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    const auto all = TRY(read_keys(session, run.id));
+    keys.assign(all.begin(), all.end());
+    return {};
+  }));
+  return keys;
+}
+
+Result<std::vector<MetricPoint>> Records::metric_history(const Identity& who,
+                                                         const MetricQuery& query) {
+  const Run run = TRY(state_->run(who, query.run_id, "", Grade::viewer));
+  std::vector<MetricPoint> history;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    // A chart keeps up to four points of each stretch.
+    const auto stretches = static_cast<size_t>(std::max<int64_t>(query.most_points, 0) + 3) / 4;
+    history.clear();
+    for (const track::Point& point : TRY(read_chart(session, run.id, query.key, stretches)))
+      history.push_back({point.step, point.time, point.value});
+    return {};
+  }));
+  return history;
+}
+
+Result<std::vector<Artifact>> Records::list_artifacts(const Identity& who,
+                                                      const std::string& run_id) {
+  const Run run = TRY(state_->run(who, run_id, "", Grade::viewer));
+  std::vector<Artifact> all;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    all = TRY(db::Table<Artifact>::select(session, "WHERE run_id = $1 ORDER BY path LIMIT $2",
+                                          {run.id, State::kMostArtifacts}));
+    return {};
+  }));
+  return all;
+}
+
+Result<Artifact> Records::get_artifact(const Identity& who, const std::string& run_id,
+                                       const std::string& path) {
+  const Run run = TRY(state_->run(who, run_id, "", Grade::viewer));
+  std::optional<Artifact> artifact;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    artifact =
+        TRY(db::Table<Artifact>::find(session, "WHERE run_id = $1 AND path = $2", {run.id, path}));
+    return {};
+  }));
+  if (!artifact)
+    return Error::not_found(format("run {} has no file '{}'", run.name, path),
+                            format("`hearth run files {}` lists its files", run.name));
+  return std::move(*artifact);
+}
+
+Result<db::ListPage<Experiment>> Records::list_experiments(const Identity& who,
+                                                           const std::string& project,
+                                                           db::ListQuery query) {
+  return state_->list<Experiment>(who, project, std::move(query));
+}
+
+}  // namespace hearth::control

@@ -1,0 +1,107 @@
+// What the parts of Records share.
+#pragma once
+
+#include "base/format.h"
+#include "control/access/access.h"
+#include "control/emit.h"
+#include "control/records/records.h"
+
+namespace hearth::control {
+
+struct Records::State {
+  State(Context c, Access& a, RecordsOptions o) : context(c), access(a), options(std::move(o)) {}
+
+  // Named bounds.
+  static constexpr int64_t kMostVersions = 10'000;   // of one model or dataset, in one answer
+  static constexpr int64_t kMostArtifacts = 10'000;  // of one run, in one answer
+
+  static std::string project_of(const Identity& who, const std::string& project) {
+    if (!project.empty()) return project;
+    return who.project.empty() ? "default" : who.project;
+  }
+  // What the identity may not see is not there for it: then `missing` is the answer.
+  Result<void> may(const Identity& who, const std::string& project, Grade least,
+                   const Error& missing) {
+    auto allowed = access.require(who, project, least);
+    if (!allowed.ok() && allowed.error().code == Code::not_found) return missing;
+    return allowed;
+  }
+  // Limits a list to what may be seen. False: nothing may.
+  Result<bool> narrow(const Identity& who, const std::string& project, db::ListQuery& query) {
+    if (!project.empty()) {
+      TRY(access.require(who, project, Grade::viewer));
+      query.values = {project};
+      query.where = "project = $1";
+      return true;
+    }
+    const auto visible = TRY(access.visible_projects(who));
+    if (!visible) return true;
+    std::string places;
+    for (const std::string& name : *visible) {
+      query.values.emplace_back(name);
+      places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
+    }
+    query.where = format("project IN ({})", places);
+    return !visible->empty();
+  }
+  template <typename T>
+  Result<db::ListPage<T>> list(const Identity& who, const std::string& project,
+                               db::ListQuery query) {
+    db::ListPage<T> page;
+    if (!TRY(narrow(who, project, query))) return page;
+    TRY(context.database.read([&](db::Session& session) -> Result<void> {
+      page = TRY(db::Table<T>::list(session, query));
+      return {};
+    }));
+    return page;
+  }
+  // A noun by project and name.
+  template <typename T>
+  static Result<T> by_name(db::Session& session, const std::string& project,
+                           const std::string& name, std::string_view noun) {
+    auto found =
+        TRY(db::Table<T>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
+    if (!found)
+      return Error::not_found(format("there is no {} '{}' in project {}", noun, name, project),
+                              format("`hearth {} list` shows those there are", noun));
+    return std::move(*found);
+  }
+
+  static Result<Run> find_run(db::Session& session, const std::string& id_or_name,
+                              const std::string& project);
+  static Error missing_run(const std::string& id_or_name);
+  // A run that this identity may read or change.
+  Result<Run> run(const Identity& who, const std::string& id_or_name, const std::string& project,
+                  Grade least);
+
+  static Result<DatasetVersion> find_dataset_version(db::Session& session,
+                                                     const std::string& project,
+                                                     const std::string& reference);
+  static Result<ModelVersion> find_model_version(db::Session& session, const std::string& project,
+                                                 const std::string& reference);
+
+  // Keeps objects under a holder, also those about to be collected. Inside a write.
+  Result<void> keep(db::Session& session, const std::vector<std::string>& digests,
+                    const std::string& holder);
+  // The projects whose nouns name this object.
+  static Result<std::vector<std::string>> projects_of_object(db::Session& session,
+                                                             const std::string& digest);
+
+  struct NewVersion;  // of a dataset; datasets.cc
+
+  Context context;
+  Access& access;
+  const RecordsOptions options;
+};
+
+// "NAME@3", "NAME@v3", "NAME@word", "NAME".
+struct Reference {
+  std::string name;
+  std::string word;    // behind the @
+  int64_t number = 0;  // when the word is one
+};
+Reference parse_reference(const std::string& text);
+// A word that can stand behind an @ without being taken for a number.
+Result<void> check_version_word(const std::string& word, std::string_view what);
+
+}  // namespace hearth::control
