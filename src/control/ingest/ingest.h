@@ -1,5 +1,8 @@
 // What shims send: states, records and log lines, durable before they are acknowledged; and the
 // reading side of logs.
+//
+// Order within a sync: log lines first, then states and records in one transaction. So a task that
+// is known to have ended has all its lines here.
 #pragma once
 
 #include <memory>
@@ -21,10 +24,11 @@ struct LogQuery {
   size_t most_bytes = 4 << 20;
 };
 struct LogLine {
-  int64_t seq = 0;
+  int64_t seq = 0;  // of its last record: give it as after_seq to go on behind this line
   Time time;
-  std::string stream;  // stdout, stderr, hearth
-  std::string text;    // bytes as written, without the LF
+  std::string stream;    // stdout, stderr, hearth
+  std::string text;      // bytes as written, without the LF
+  bool partial = false;  // it goes on in the next line of this stream, which may not be here yet
 };
 struct LogPage {
   std::vector<LogLine> lines;
@@ -33,8 +37,10 @@ struct LogPage {
 };
 
 struct IngestOptions {
-  std::string directory;  // open segments: directory/TASK.frames
-  int64_t seal_bytes = 8 << 20;
+  std::string directory;         // open segments: directory/TASK.frames
+  int64_t seal_bytes = 8 << 20;  // an open file of this size is sealed
+  // An ended task's log is sealed this long after its end, and its file goes.
+  Duration settle = Duration::seconds(5);
 };
 
 class Ingest {
@@ -50,11 +56,16 @@ class Ingest {
   // differ (stop, live values).
   Result<SyncAnswer> newest(const Identity& who, const std::string& task_id, const SyncHead& head);
 
+  // Lines in the order of their seq. A segment that is damaged stands in the page as one line of
+  // stream `hearth` that says so. The caller has checked who may read.
   Result<LogPage> read_log(const LogQuery& query);
-  // Seals what is open of ended tasks, compresses segments into objects; called by a loop.
+  // Compresses what is open of a task into an object and a row of log_segments; called by a loop.
   Result<void> seal(const std::string& task_id);
-  void start();  // background sealing
+  // The thread that syncs logs (sync() needs it) and the one that seals and compacts.
+  Result<void> start();
   void stop();
+  // What the second thread does again and again, once, now.
+  Result<void> tidy();
 
  private:
   struct State;

@@ -130,8 +130,24 @@ struct Describe<LiveValue> {
   }
 };
 
+// A record that is acknowledged but was not kept: its object is not there, its path leaves the run...
+struct RefusedRecord {
+  int64_t seq = 0;
+  std::string text;  // why, in words
+  bool operator==(const RefusedRecord&) const = default;
+};
+template <>
+struct Describe<RefusedRecord> {
+  static constexpr std::string_view name = "RefusedRecord", doc = "A record that was not kept.";
+  static void fields(Fields<RefusedRecord>& f) {
+    f("seq", &RefusedRecord::seq, "of the record");
+    f("text", &RefusedRecord::text, "why");
+  }
+};
+
 struct SyncAnswer {
   Marks acknowledged;
+  std::vector<RefusedRecord> refused;  // of this request
   bool stop = false;       // end the task
   std::string stop_class;  // cancelled, time_limit, preemption, lost
   double grace_seconds = 10;
@@ -144,6 +160,7 @@ struct Describe<SyncAnswer> {
   static constexpr std::string_view name = "SyncAnswer", doc = "Answer to a sync request.";
   static void fields(Fields<SyncAnswer>& f) {
     f("acknowledged", &SyncAnswer::acknowledged, "what is durable");
+    f("refused", &SyncAnswer::refused, "records of this request that were not kept");
     f("stop", &SyncAnswer::stop, "end the task");
     f("stop_class", &SyncAnswer::stop_class, "why");
     f("grace_seconds", &SyncAnswer::grace_seconds, "between SIGTERM and SIGKILL");
