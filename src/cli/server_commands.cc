@@ -11,9 +11,6 @@ void add_server_commands(Tree& tree) {
   });
 }
 
-void add_context_commands(Tree&) {}
-void add_access_commands(Tree&, const LocalCommands&) {}
-void add_job_commands(Tree&) {}
 void add_run_commands(Tree&) {}
 void add_model_commands(Tree&) {}
 void add_dataset_commands(Tree&) {}

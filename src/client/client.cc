@@ -20,6 +20,10 @@ void pause(int attempt) {
 
 }  // namespace
 
+std::string path_part(std::string_view name) {
+  return net::percent_encode(name);
+}
+
 Error problem_of(const net::Answer& answer) {
   const auto problem = from_json<Problem>(answer.body);
   if (problem.ok() && !problem->code.empty()) {

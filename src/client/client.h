@@ -15,6 +15,9 @@ namespace hearth::client {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
+// A name as one part of a path: "a/b" stays one part.
+std::string path_part(std::string_view name);
+
 class Client {
  public:
   explicit Client(ServerContext context);

@@ -90,6 +90,7 @@ Result<void> pin(Session& session, const std::string& digest, const std::string&
       session.execute("INSERT INTO pins (digest, holder, created_at) VALUES ($1, $2, $3) "
                       "ON CONFLICT (digest, holder) DO UPDATE SET created_at = excluded.created_at",
                       {digest, holder, now.micros}));
+  TRY(session.execute("DELETE FROM dying_objects WHERE digest = $1", {digest}));
   return {};
 }
 

@@ -70,7 +70,8 @@ Result<std::optional<Replay>> find_replay(Session& session, const std::string& o
 Result<void> save_replay(Session& session, const std::string& owner, const std::string& key,
                          const Replay& replay, Time now);
 
-// A pin keeps an object: `holder` is "code:<job>", "artifact:<id>", "upload:<token>"...
+// A pin keeps an object: `holder` is "code:<job>", "artifact:<id>", "upload:<token>"... It also
+// saves one that was to be collected, so pin first and ask Objects::have() after the commit.
 Result<void> pin(Session& session, const std::string& digest, const std::string& holder, Time now);
 Result<void> unpin(Session& session, const std::string& holder);
 Result<bool> pinned(Session& session, const std::string& digest);

@@ -1,12 +1,17 @@
 // Backup while running, and restore into an empty directory.
+//
+// A backup is one tar file (POSIX ustar): `index.json` first, which names every file after it with
+// its digest and size; the log segments that are still written to (`logs/TASK.frames`), `hearth.db`
+// (one snapshot), and the objects (`objects/<64 hex digits>`). The key of the secrets is not in it.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "control/context.h"
-#include "control/retention/retention.h"
+#include "control/gate.h"
 
 namespace hearth::control {
 
@@ -14,15 +19,29 @@ using Progress = std::function<void(int64_t done_bytes, int64_t total_bytes)>;
 
 struct BackupReport {
   int64_t objects = 0, bytes = 0;
-  std::vector<std::string> closed_secrets;  // project/name that the key does not open
+  std::vector<std::string> damaged;         // digests of objects that are not whole; left out
+  std::vector<std::string> closed_secrets;  // project/name that the key does not open (restore)
 };
 
-// One tar file: the database in one snapshot, open log segments, and the objects the snapshot
-// references. Not in it: the key of the secrets.
-Result<BackupReport> backup(Context context, Retention& retention, const std::string& log_directory,
+// Into the new file `file` (0600, synced; exists when it is there). Logs are as of the beginning,
+// the database a moment later, the objects all that it names: while it runs, `gate` is held.
+Result<BackupReport> backup(Context context, CollectionGate& gate, const std::string& log_directory,
                             const std::string& file, const Progress& progress);
-// Into an empty directory; every digest is checked. `key`: to see which secrets it opens.
+
+// Where a restore puts what it finds; opened once the directory was seen to be empty.
+struct RestoreTarget {
+  std::string database_file, log_directory;
+  std::unique_ptr<objects::Objects> objects;
+  std::function<Result<std::unique_ptr<db::Database>>()> open_database;
+};
+
+// Into `directory`, which has to be empty or not there yet. Every digest is checked; objects that
+// are damaged or missing in the file are named in the report, all else that is wrong is an error,
+// which says whether the backup is cut off, or which file of it is damaged. `key`: to see which
+// secrets it opens.
 Result<BackupReport> restore(const std::string& file, const std::string& directory,
-                             const Bytes& key, const Progress& progress);
+                             const Bytes& key,
+                             const std::function<Result<RestoreTarget>()>& open_target,
+                             const Progress& progress);
 
 }  // namespace hearth::control

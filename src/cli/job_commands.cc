@@ -1,0 +1,314 @@
+// job list, show, logs, cancel, retry, delete, wait, why.
+#include <algorithm>
+#include <set>
+
+#include <poll.h>
+
+#include "base/format.h"
+#include "base/units.h"
+#include "cli/connect.h"
+#include "cli/job_follow.h"
+
+namespace hearth::cli {
+namespace {
+
+using client::path_part;
+
+constexpr Duration kFirstLook = Duration::millis(50);
+constexpr Duration kLastLook = Duration::millis(1000);
+
+std::string took(const Job& job) {
+  if (job.started_at.micros == 0) return "";
+  const Time end = job.finished_at.micros != 0 ? job.finished_at : system_clock().now();
+  return format_duration(end - job.started_at);
+}
+
+std::string note_of(const Job& job) {
+  if (job.failure && job.state == JobState::failed)
+    return format("{}: {}", word(job.failure->failure_class), printable(job.failure->text));
+  if (job.reason && job.state == JobState::queued) return printable(job.reason->text);
+  if (job.stop_asked_at.micros != 0 && !finished(job.state)) return "stopping";
+  return "";
+}
+
+Result<int> list(const Globals& globals, const ListArgs& args) {
+  Server server = TRY(Server::open(globals));
+  client::Query query = server.in_project();
+  if (!globals.json)
+    query.emplace_back("fields",
+                       "id,name,state,owner,created_at,started_at,finished_at,stop_asked_at,"
+                       "reason,failure");
+  return show_list<Job>(
+      globals, TRY(list_items(server, "/api/v1/jobs", query, args)), &Job::id,
+      Table({"NAME", "STATE", "CREATED", "TOOK", "OWNER", "ID", "NOTE"}),
+      [](const Job& job) -> std::vector<std::string> {
+        return {job.name,
+                state_word(job.state, screen()),
+                ago(job.created_at),
+                took(job),
+                job.owner,
+                job.id,
+                note_of(job)};
+      },
+      "There is no job.");
+}
+
+void add_failure(Facts& facts, const Job& job) {
+  if (!job.failure) return;
+  facts.add("failure",
+            format("{}: {}", word(job.failure->failure_class), printable(job.failure->text)));
+  facts.add("", printable(job.failure->mend));
+}
+
+void print_job(const Job& job) {
+  Facts facts;
+  facts.add("name", job.name).add("id", job.id).add("state", state_word(job.state, screen()));
+  if (job.reason && job.state == JobState::queued) {
+    facts.add("waits", printable(job.reason->text));
+    facts.add("", printable(job.reason->mend));
+  }
+  add_failure(facts, job);
+  facts.add("project", job.project)
+      .add("owner", job.owner)
+      .add("run", job.run_id)
+      .add("attempts", job.attempts > 0 ? std::to_string(job.attempts) : "")
+      .add("priority", std::to_string(job.priority))
+      .add("created", ago(job.created_at))
+      .add("started", ago(job.started_at))
+      .add("finished", ago(job.finished_at))
+      .add("took", took(job))
+      .add("stop asked", job.stop_asked_at.micros != 0
+                             ? format("{} by {}", ago(job.stop_asked_at), job.stop_asked_by)
+                             : "");
+  for (const auto& [name, role] : roles_of(job.spec)) {
+    std::string command = role.command.text;
+    for (const std::string& part : role.command.words)
+      command += (command.empty() ? "" : " ") + part;
+    facts.add(job.spec.roles.empty() ? "command" : "role " + name, printable(command));
+  }
+  for (const auto& [name, param] : job.spec.params)
+    facts.add("param " + name, printable(any_text(param.value)) + (param.live ? "  (live)" : ""));
+  if (!job.code_digest.empty())
+    facts.add("code", format("{} ({})", job.code_digest, format_size(job.code_size_bytes)));
+  if (!job.git.commit.empty())
+    facts.add("git", format("{} {}{}", job.git.commit.substr(0, 12), job.git.branch,
+                            job.git.dirty ? ", with uncommitted changes" : ""));
+  facts.print();
+  if (job.phases.empty()) return;
+  put("\n");
+  Table table({"PHASE", "ATTEMPT", "BEGAN", "SECONDS"});
+  for (const Phase& phase : job.phases)
+    table.row({phase.name, phase.attempt > 0 ? std::to_string(phase.attempt) : "",
+               when(phase.started_at), format("{:.2f}", phase.seconds)});
+  table.print("");
+}
+
+Result<int> show(const Globals& globals, const std::string& name) {
+  Server server = TRY(Server::open(globals));
+  const std::string answer =
+      TRY(server.api().get("/api/v1/jobs/" + path_part(name), server.in_project()));
+  if (globals.json) {
+    print_json(answer);
+    return kExitOk;
+  }
+  const auto job = TRY(from_json<Job>(answer, Origin::server, client::Client::kMostAnswerBytes));
+  if (globals.quiet)
+    put(job.id + "\n");
+  else
+    print_job(job);
+  return kExitOk;
+}
+
+struct LogArgs {
+  std::string job, attempt, since, grep;
+  std::optional<int64_t> rank;
+  bool follow = false, timestamps = false;
+};
+
+Result<int> logs(const Globals& globals, const LogArgs& args) {
+  Server server = TRY(Server::open(globals));
+  client::Query query;
+  query.emplace_back("rank", args.rank ? std::to_string(*args.rank) : "");
+  query.emplace_back("attempt", args.attempt);
+  query.emplace_back("since", args.since);
+  query.emplace_back("grep", args.grep);
+  if (args.follow) {
+    const Job job = TRY(server.job(args.job));
+    LogView view;
+    view.query = query;
+    view.timestamps = args.timestamps;
+    const Job ended = TRY(follow_job(globals, job, view));
+    say_end(ended);
+    return exit_of(ended);
+  }
+  query.emplace_back("timestamps", args.timestamps ? "1" : "");
+  query.emplace_back("project", server.project());
+  bool written = true;
+  const auto done = server.api().stream("/api/v1/jobs/" + path_part(args.job) + "/logs", query,
+                                        "text/plain", [&](std::string_view piece) {
+                                          written = std::fwrite(piece.data(), 1, piece.size(),
+                                                                stdout) == piece.size();
+                                          return written;
+                                        });
+  if (!written) return kExitOk;  // `| head` has had enough
+  TRY(done);
+  return kExitOk;
+}
+
+// The same change for several jobs: all are tried, the first error is told by the exit code.
+Result<int> for_each_job(
+    const Globals& globals, const std::vector<std::string>& names,
+    const std::function<Result<std::string>(Server&, const std::string&)>& change,
+    std::string_view done) {
+  Server server = TRY(Server::open(globals));
+  int code = kExitOk;
+  for (const std::string& name : names) {
+    auto answer = [&]() -> Result<std::string> {
+      return change(server, TRY(server.job_id(name)));
+    }();
+    if (!answer.ok()) {
+      const int exit_code = fail(answer.error());
+      if (code == kExitOk) code = exit_code;
+    } else if (globals.json) {
+      print_json(answer->empty() ? "{}" : *answer);
+    } else if (!globals.quiet) {
+      std::fprintf(stderr, "%s: %.*s\n", name.c_str(), static_cast<int>(done.size()), done.data());
+    }
+  }
+  return code;
+}
+
+struct WaitArgs {
+  std::vector<std::string> jobs;
+  std::string timeout;
+};
+
+Result<int> wait(const Globals& globals, const WaitArgs& args) {
+  std::optional<Time> until;
+  if (!args.timeout.empty()) until = system_clock().steady() + TRY(parse_duration(args.timeout));
+  Server server = TRY(Server::open(globals));
+  std::vector<std::string> ids;
+  for (const std::string& name : args.jobs) ids.push_back(TRY(server.job_id(name)));
+  std::vector<Job> ended;
+  Duration pause = kFirstLook;
+  for (const std::string& id : ids) {
+    for (;;) {
+      auto job = server.api().get_as<Job>("/api/v1/jobs/" + id);
+      // A server that restarts is waited for like the job itself.
+      if (!job.ok() && job.error().code != Code::unreachable) return job.error();
+      if (job.ok() && finished(job->state)) {
+        ended.push_back(std::move(*job));
+        break;
+      }
+      if (until && system_clock().steady() >= *until) {
+        std::fprintf(stderr, "error: %s has not ended within %s\n",
+                     job.ok() ? job->name.c_str() : id.c_str(), args.timeout.c_str());
+        return kExitTimeout;
+      }
+      Duration now = pause;
+      if (until) now = std::min(now, *until - system_clock().steady());
+      poll(nullptr, 0, static_cast<int>(std::max<int64_t>(1, now.micros / 1000)));
+      pause = std::min(Duration{pause.micros * 3 / 2}, kLastLook);
+    }
+  }
+  int code = kExitOk;
+  std::string json = "[";
+  for (const Job& job : ended) {
+    code = std::max(code, exit_of(job));
+    json += (json.size() > 1 ? "," : "") + to_json(job);
+    if (!globals.json && !globals.quiet) say_end(job);
+  }
+  if (globals.json) print_json(json + "]");
+  return code;
+}
+
+Result<int> why(const Globals& globals, const std::string& name) {
+  Server server = TRY(Server::open(globals));
+  const std::string answer =
+      TRY(server.api().get("/api/v1/jobs/" + path_part(name) + "/why", server.in_project()));
+  if (globals.json) {
+    print_json(answer);
+    return kExitOk;
+  }
+  const auto reason = TRY(from_json<Reason>(answer));
+  put(printable(reason.text) + "\n");
+  if (!reason.mend.empty()) put("  " + printable(reason.mend) + "\n");
+  return kExitOk;
+}
+
+void add_changes(Tree& tree, Group& group) {
+  const Globals& globals = tree.globals();
+  const auto post = [](const std::string& verb) {
+    return [verb](Server& server, const std::string& id) {
+      return server.api().send("POST", "/api/v1/jobs/" + id + "/" + verb, "{}");
+    };
+  };
+  auto cancelled = std::make_shared<std::vector<std::string>>();
+  group.command("cancel", "Asks jobs to end")
+      .needs(*cancelled, "JOB", "ids or names")
+      .does([cancelled, post, &globals] {
+        return for_each_job(globals, *cancelled, post("cancel"), "asked to end");
+      });
+  auto again = std::make_shared<std::vector<std::string>>();
+  group.command("retry", "Tries ended jobs again, from their last checkpoint")
+      .needs(*again, "JOB", "ids or names")
+      .does([again, post, &globals] {
+        return for_each_job(globals, *again, post("retry"), "is tried again");
+      });
+  auto gone = std::make_shared<std::vector<std::string>>();
+  group.command("delete", "Deletes ended jobs with their logs")
+      .needs(*gone, "JOB", "ids or names")
+      .does([gone, &globals] {
+        return for_each_job(
+            globals, *gone,
+            [](Server& server, const std::string& id) {
+              return server.api().send("DELETE", "/api/v1/jobs/" + id);
+            },
+            "deleted");
+      });
+}
+
+}  // namespace
+
+void add_job_commands(Tree& tree) {
+  const Globals& globals = tree.globals();
+  Group group = tree.group("job", "Everything that runs");
+  add_job_submit_commands(tree, group);
+
+  auto list_args = std::make_shared<ListArgs>();
+  Command list_command = group.command("list", "Lists jobs, the newest first");
+  add_list_options(list_command, *list_args);
+  list_command.does([list_args, &globals] { return list(globals, *list_args); });
+
+  auto shown = std::make_shared<std::string>();
+  group.command("show", "Shows one job and its timeline")
+      .needs(*shown, "JOB", "id or name")
+      .does([shown, &globals] { return show(globals, *shown); });
+
+  auto log_args = std::make_shared<LogArgs>();
+  group.command("logs", "Prints the lines its tasks wrote")
+      .needs(log_args->job, "JOB", "id or name")
+      .flag(log_args->follow, "--follow,-f", "goes on until the job ends")
+      .option(log_args->rank, "--rank", "N", "of this task alone")
+      .option(log_args->attempt, "--attempt", "N|all", "default: the last")
+      .option(log_args->since, "--since", "T", "a time, or how long ago: 10m")
+      .option(log_args->grep, "--grep", "RE", "only lines that match (RE2)")
+      .flag(log_args->timestamps, "--timestamps", "each line begins with its time")
+      .does([log_args, &globals] { return logs(globals, *log_args); });
+
+  add_changes(tree, group);
+
+  auto waited = std::make_shared<WaitArgs>();
+  group.command("wait", "Waits for the end of jobs; exits 0 if all succeeded, else 1")
+      .needs(waited->jobs, "JOB", "ids or names")
+      .option(waited->timeout, "--timeout", "D", "exits 9 after so long: 10m")
+      .does([waited, &globals] { return wait(globals, *waited); });
+
+  auto asked = std::make_shared<std::string>();
+  group.command("why", "Why it waits, or how it failed, and what to do")
+      .needs(*asked, "JOB", "id or name")
+      .does([asked, &globals] { return why(globals, *asked); });
+  group.later("shell", "Opens a shell beside a running task");
+}
+
+}  // namespace hearth::cli

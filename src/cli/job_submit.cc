@@ -1,0 +1,293 @@
+// job check, job submit, job new.
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/units.h"
+#include "cli/code.h"
+#include "cli/connect.h"
+#include "cli/job_follow.h"
+#include "cli/templates.h"
+#include "domain/wire/api.h"
+#include "os/archive.h"
+#include "os/files.h"
+
+namespace hearth::cli {
+namespace {
+
+struct SubmitArgs {
+  std::string file, name, cpus, memory;
+  std::optional<int64_t> gpus;
+  std::vector<std::string> set;
+  bool follow = false;
+};
+
+// A job file as it will be sent: its text, what --set and relative paths change of it, and the
+// directory that its relative paths start at.
+struct Prepared {
+  std::string yaml, shown_name, base;
+  std::vector<std::string> set;
+  JobSpec spec;
+};
+
+std::string absolute(const std::string& base, const std::string& path) {
+  return (std::filesystem::path(base) / path).lexically_normal().string();
+}
+
+std::string current_directory() {
+  std::error_code failure;
+  return std::filesystem::current_path(failure).string();
+}
+
+// Paths of this machine's user become absolute, as the server does not know where the file lies.
+void resolve_paths(Prepared& job) {
+  for (size_t i = 0; i < job.spec.datasets.size(); ++i) {
+    const std::string& path = job.spec.datasets[i].path;
+    if (!path.empty() && !path.starts_with('/'))
+      job.set.push_back(format("datasets[{}].path={}", i, json_quote(absolute(job.base, path))));
+  }
+  const std::string& prefix = job.spec.environment.prefix;
+  if (!prefix.empty() && !prefix.starts_with('/'))
+    job.set.push_back(format("environment.prefix={}", json_quote(absolute(job.base, prefix))));
+}
+
+Result<void> decode(Prepared& job, const Globals& globals, const std::string& context_project) {
+  Node root = TRY(parse_yaml(job.yaml));
+  if (!globals.project.empty())
+    job.set.push_back("project=" + globals.project);
+  else if (!context_project.empty() && root.find("project") == nullptr)
+    job.set.push_back("project=" + context_project);
+  for (const std::string& change : job.set) TRY(apply_set(root, change));
+  job.spec = TRY(parse_job_node(root));
+  resolve_paths(job);
+  return {};
+}
+
+Result<Prepared> from_file(const SubmitArgs& args) {
+  Prepared job;
+  job.shown_name = args.file;
+  if (args.file == "-") {
+    job.shown_name = "(stdin)";
+    job.yaml = TRY(os::read_file("/dev/stdin", kMostDocumentBytes));
+    job.base = current_directory();
+  } else {
+    job.yaml = TRY(os::read_file(args.file, kMostDocumentBytes));
+    job.base = os::parent_of(absolute(current_directory(), args.file));
+  }
+  job.set = args.set;
+  if (!args.name.empty()) job.set.push_back("name=" + json_quote(args.name));
+  if (args.gpus) job.set.push_back(format("resources.gpus={}", *args.gpus));
+  if (!args.cpus.empty()) job.set.push_back("resources.cpus=" + args.cpus);
+  if (!args.memory.empty()) job.set.push_back("resources.memory=" + args.memory);
+  return job;
+}
+
+// A job's name out of a command: letters, digits, '.', '_' and '-'.
+std::string name_of_command(const std::string& word) {
+  std::string name;
+  for (const char c : os::name_of(word)) {
+    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool plain = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9');
+    if (plain || (!name.empty() && (low == '.' || low == '_' || low == '-'))) name += low;
+  }
+  return name.empty() ? "command" : name.substr(0, 63);
+}
+
+Prepared from_command(const SubmitArgs& args, const std::vector<std::string>& words) {
+  Prepared job;
+  job.shown_name = "the command line";
+  job.base = current_directory();
+  std::string command;
+  for (const std::string& word : words) command += (command.empty() ? "" : ", ") + json_quote(word);
+  job.yaml =
+      format("hearth: 1\nname: {}\ncode: .\ncommand: [{}]\n",
+             json_quote(args.name.empty() ? name_of_command(words.front()) : args.name), command);
+  if (!args.cpus.empty() || !args.memory.empty() || args.gpus) {
+    job.yaml += "resources:\n";
+    if (!args.cpus.empty()) job.yaml += "  cpus: " + args.cpus + "\n";
+    if (!args.memory.empty()) job.yaml += "  memory: " + args.memory + "\n";
+    if (args.gpus) job.yaml += format("  gpus: {}\n", *args.gpus);
+  }
+  job.set = args.set;
+  return job;
+}
+
+std::string project_of_context(const Globals& globals) {
+  const auto context = client::choose_context({globals.context, globals.url});
+  return context.ok() ? context->project : "";
+}
+
+Facts explain(const Prepared& job) {
+  const JobSpec& spec = job.spec;
+  Facts facts;
+  facts.add("name", spec.name).add("project", spec.project);
+  for (const auto& [name, role] : roles_of(spec)) {
+    std::string command = role.command.text;
+    for (const std::string& word : role.command.words)
+      command += (command.empty() ? "" : " ") + word;
+    facts.add(spec.roles.empty() ? "command" : "role " + name, printable(command));
+    facts.add(spec.roles.empty() ? "resources" : "",
+              format("{} x {} CPU, {}{}", role.replicas, number_text(role.resources.cpus),
+                     format_size(role.resources.memory.bytes),
+                     role.resources.gpus > 0 ? format(", {} GPU", role.resources.gpus) : ""));
+  }
+  for (const auto& [name, param] : spec.params)
+    facts.add("param " + name, printable(any_text(param.value)) + (param.live ? "  (live)" : ""));
+  for (const DatasetUse& use : spec.datasets)
+    facts.add("data", format("{} at {}", use.path.empty() ? use.name : use.path, place_of(use)));
+  if (!spec.code.directory.empty()) {
+    const std::string directory = absolute(job.base, spec.code.directory);
+    const auto names = os::bundle_names(directory);
+    facts.add("code", names.ok() ? format("{} ({} files and folders)", directory, names->size())
+                                 : format("{}: {}", directory, names.error().detail));
+  }
+  if (spec.time_limit) facts.add("time limit", format_duration(spec.time_limit->duration));
+  return facts;
+}
+
+std::string body_of(const Prepared& job, const SentCode& code) {
+  SubmitBody body;
+  body.yaml = job.yaml;
+  body.set = job.set;
+  body.code_digest = code.digest;
+  body.git = code.git;
+  return to_json(body);
+}
+
+Result<int> check(const Globals& globals, const SubmitArgs& args) {
+  Prepared job = TRY(from_file(args));
+  const auto decoded = decode(job, globals, project_of_context(globals));
+  if (!decoded.ok()) return fail(decoded.error(), job.shown_name);
+  const auto runnable = check_runnable(job.spec);
+  if (!runnable.ok()) return fail(runnable.error(), job.shown_name);
+  auto server = Server::open(globals);
+  std::string answer;
+  Error unreached = Error::of(Code::unreachable, "no server is known here");
+  if (server.ok()) {
+    auto asked = server->api().send("POST", "/api/v1/jobs/check", body_of(job, {}));
+    if (asked.ok())
+      answer = std::move(asked).value();
+    else if (asked.error().code != Code::unreachable)
+      return fail(asked.error(), job.shown_name);
+    else
+      unreached = asked.error();
+  }
+  if (globals.json) {
+    print_json(answer.empty() ? format("{{\"spec\":{}}}", to_json(job.spec)) : answer);
+    return kExitOk;
+  }
+  if (!globals.quiet) explain(job).print();
+  if (answer.empty()) {
+    std::fprintf(stderr, "The file is right. Quota and start were not checked: %s.\n",
+                 unreached.detail.c_str());
+    return kExitOk;
+  }
+  const auto result = TRY(from_json<CheckResult>(answer));
+  std::string words = result.reason.code == "now" || result.reason.text.empty()
+                          ? "The file is right; the job would start at once."
+                          : "The file is right; the job would wait: " + result.reason.text;
+  if (!result.reason.mend.empty()) words += "\n  " + result.reason.mend;
+  std::fprintf(stderr, "%s\n", words.c_str());
+  return result.runnable ? kExitOk : info(Code::invalid).exit_code;
+}
+
+Result<int> submit(const Globals& globals, const SubmitArgs& args,
+                   const std::vector<std::string>& tail) {
+  if (args.file.empty() == tail.empty()) {
+    std::fputs("error: give a job file, or a command behind --\n  see `hearth job submit --help`\n",
+               stderr);
+    return kExitUsage;
+  }
+  Server server = TRY(Server::open(globals));
+  Prepared job = tail.empty() ? TRY(from_file(args)) : from_command(args, tail);
+  const auto decoded = decode(job, globals, server.api().context().project);
+  if (!decoded.ok()) return fail(decoded.error(), job.shown_name);
+  const auto runnable = check_runnable(job.spec);
+  if (!runnable.ok()) return fail(runnable.error(), job.shown_name);
+  SentCode code;
+  if (!job.spec.code.directory.empty())
+    code = TRY(send_code(server, absolute(job.base, job.spec.code.directory)));
+  const auto made = server.api().send_as<Job>("POST", "/api/v1/jobs", body_of(job, code));
+  if (!made.ok()) return fail(made.error(), job.shown_name);
+  if (globals.json)
+    print_json(format("{{\"id\":{},\"name\":{},\"state\":\"{}\"}}", json_quote(made->id),
+                      json_quote(made->name), word(made->state)));
+  else if (globals.quiet)
+    put(made->id + "\n");
+  else if (args.follow)
+    std::fprintf(stderr, "%s submitted (%s)\n", made->name.c_str(), made->id.c_str());
+  else
+    put(screen().out_is_terminal ? format("{} {}  {}\n", made->name, word(made->state), made->id)
+                                 : format("{}\t{}\t{}\n", made->name, word(made->state), made->id));
+  std::fflush(stdout);
+  if (!args.follow) return kExitOk;
+  LogView view;
+  view.bar = true;
+  const Job ended = TRY(follow_job(globals, *made, view));
+  say_end(ended);
+  return exit_of(ended);
+}
+
+struct NewArgs {
+  std::string name = "train", out;
+  bool list = false;
+};
+
+Result<int> new_job(const NewArgs& args) {
+  std::vector<std::string> names;
+  Table table({"TEMPLATE", "FOR"});
+  for (const Template& known : templates()) {
+    names.emplace_back(known.name);
+    table.row({std::string(known.name), std::string(known.doc)});
+  }
+  if (args.list) {
+    table.print("");
+    return kExitOk;
+  }
+  for (const Template& known : templates()) {
+    if (known.name != args.name) continue;
+    if (args.out.empty()) {
+      put(known.text);
+      return kExitOk;
+    }
+    os::File file = TRY(os::File::create_new(args.out, 0644));
+    TRY(file.write(known.text));
+    std::fprintf(stderr, "Wrote %s. Then: hearth job submit %s --follow\n", args.out.c_str(),
+                 args.out.c_str());
+    return kExitOk;
+  }
+  const std::string near = nearest(args.name, names);
+  return Error::not_found(format("there is no template '{}'", args.name),
+                          near.empty() ? "`hearth job new --list` shows those there are"
+                                       : format("there is '{}'", near));
+}
+
+}  // namespace
+
+void add_job_submit_commands(Tree& tree, Group& job) {
+  const Globals& globals = tree.globals();
+  auto checked = std::make_shared<SubmitArgs>();
+  job.command("check", "Checks a job file here, and asks a server where one answers")
+      .needs(checked->file, "FILE", "job file; - for stdin")
+      .option(checked->set, "--set", "PATH=VALUE", "changes it: params.lr=0.1")
+      .does([checked, &globals] { return check(globals, *checked); });
+
+  auto sent = std::make_shared<SubmitArgs>();
+  job.command("submit", "Submits a job file, or the command behind --")
+      .may(sent->file, "FILE", "job file; - for stdin")
+      .option(sent->set, "--set", "PATH=VALUE", "changes it: params.lr=0.1; may be repeated")
+      .option(sent->name, "--name", "N", "name of the job")
+      .option(sent->gpus, "--gpus", "N", "GPUs")
+      .option(sent->cpus, "--cpus", "N", "CPUs")
+      .option(sent->memory, "--memory", "M", "memory: 4GiB")
+      .flag(sent->follow, "--follow", "shows its lines until it ends; Ctrl-C lets go of it")
+      .does([sent, &tree] { return submit(tree.globals(), *sent, tree.tail()); });
+
+  auto fresh = std::make_shared<NewArgs>();
+  job.command("new", "Prints a job file to begin with")
+      .option(fresh->name, "--template", "T", "which; default: train")
+      .option(fresh->out, "--out", "FILE", "writes it there, unless it is there")
+      .flag(fresh->list, "--list", "shows the templates")
+      .does([fresh] { return new_job(*fresh); });
+}
+
+}  // namespace hearth::cli
