@@ -1,18 +1,187 @@
-#include "cli/output.h"
-#include "cli/tree.h"
+// status, version, backup, node list, lineage, and the nouns of later versions.
+#include "base/format.h"
+#include "base/units.h"
+#include "cli/connect.h"
+#include "domain/dataset.h"
+#include "domain/model.h"
+#include "domain/node.h"
+#include "domain/wire/api.h"
 
 namespace hearth::cli {
+namespace {
+
+using client::path_part;
+
+Result<int> status(const Globals& globals) {
+  Server server = TRY(Server::open(globals));
+  const auto ready = server.api().get("/readyz");
+  if (!ready.ok() && ready.error().code == Code::unreachable) return ready.error();
+  const std::string answer = TRY(server.api().get("/api/v1/status"));
+  const auto found = TRY(from_json<ServerStatus>(answer));
+  const int code = ready.ok() && found.ready ? kExitOk : info(Code::unavailable).exit_code;
+  if (globals.json) {
+    print_json(answer);
+    return code;
+  }
+  if (globals.quiet) return code;
+  std::string jobs;
+  for (const auto& [state, count] : found.jobs)
+    jobs += format("{}{} {}", jobs.empty() ? "" : ", ", count, state);
+  Facts()
+      .add("server", server.api().context().url)
+      .add("ready", code == kExitOk ? "yes" : "no")
+      .add("because", !ready.ok() ? ready.error().detail : found.refusing)
+      .add("version", found.version)
+      .add("server id", found.server_id)
+      .add("up for", format_duration(Duration::seconds(found.uptime_seconds)))
+      .add("jobs", jobs.empty() ? "none" : jobs)
+      .print();
+  return code;
+}
+
+Result<int> backup(const Globals& globals, const std::string& file) {
+  Server server = TRY(Server::open(globals));
+  Download what;
+  what.path = "/api/v1/backup";
+  what.file = file;
+  what.label = "Backup";
+  const int64_t bytes = TRY(download(server, what));
+  if (globals.json)
+    print_json(format("{{\"file\":{},\"size_bytes\":{}}}", json_quote(file), bytes));
+  else if (!globals.quiet)
+    std::fprintf(stderr,
+                 "%s: %s. The key of the secrets is not in it; keep that elsewhere.\n"
+                 "  hearth restore %s --data DIR   puts it into an empty directory\n",
+                 file.c_str(), format_size(bytes).c_str(), file.c_str());
+  return kExitOk;
+}
+
+Result<int> list_nodes(const Globals& globals) {
+  Server server = TRY(Server::open(globals));
+  return show_list<NodeInfo>(
+      globals, TRY(list_items(server, "/api/v1/nodes", {})), &NodeInfo::name,
+      Table({"NAME", "POOL", "READY", "CPUS", "MEMORY", "GPUS", "PROBLEM"}),
+      [](const NodeInfo& node) -> std::vector<std::string> {
+        return {node.name,
+                node.pool,
+                node.ready && !node.cordoned ? "yes" : "no",
+                number_text(node.cpus),
+                format_size(node.memory_bytes),
+                std::to_string(node.gpus.size()),
+                printable(node.problem)};
+      },
+      "There is no node.");
+}
+
+void add_run_lineage(Facts& facts, const Run& run) {
+  facts.add("run", format("{} ({})", run.name, run.id)).add("by", run.owner).add("job", run.job_id);
+  if (!run.code_digest.empty()) facts.add("code", run.code_digest);
+  if (!run.git.commit.empty())
+    facts.add("git", format("{} {} {}{}", run.git.commit, run.git.branch, run.git.remote,
+                            run.git.dirty ? ", uncommitted changes " + run.git.diff_digest : ""));
+  for (const auto& [name, value] : run.params) facts.add("param " + name, printable(value));
+  for (const UsedDataset& used : run.datasets)
+    facts.add("data",
+              format("{} {}", used.path.empty() ? used.name + "@" + used.version : used.path,
+                     used.digest));
+  for (const std::string& model : run.models) facts.add("made", model);
+}
+
+// A model's version, a run or a job: what went into it and what came out. A dataset: who read it.
+Result<int> lineage(const Globals& globals, const std::string& thing) {
+  Server server = TRY(Server::open(globals));
+  const size_t at = thing.find('@');
+  const std::string name = thing.substr(0, at);
+  const std::string version = at == std::string::npos ? "" : thing.substr(at + 1);
+  Facts facts;
+  const auto model =
+      server.api().get_as<Model>("/api/v1/models/" + path_part(name), server.in_project());
+  if (model.ok()) {
+    const std::string wanted = version.empty() ? std::to_string(model->versions) : version;
+    const auto found = TRY(server.api().get_as<ModelVersion>(
+        "/api/v1/models/" + path_part(name) + "/versions/" + path_part(wanted),
+        server.in_project()));
+    facts.add("model", format("{}@{} {}", found.model, found.number, found.digest));
+    if (!found.run_id.empty()) {
+      const Run run = TRY(server.run(found.run_id));
+      if (globals.json) {
+        print_json(format("{{\"model\":{},\"run\":{}}}", to_json(found), to_json(run)));
+        return kExitOk;
+      }
+      add_run_lineage(facts, run);
+    } else if (globals.json) {
+      print_json(format("{{\"model\":{}}}", to_json(found)));
+      return kExitOk;
+    }
+    facts.print();
+    return kExitOk;
+  }
+  if (model.error().code != Code::not_found) return model.error();
+  const auto dataset =
+      server.api().get_as<Dataset>("/api/v1/datasets/" + path_part(name), server.in_project());
+  if (dataset.ok()) {
+    std::vector<Node> readers;
+    for (Node& item : TRY(list_items(server, "/api/v1/runs", server.in_project(),
+                                     ListArgs{"", "", int64_t{kMostRows}}))) {
+      const auto run = TRY(from_node<Run>(item));
+      for (const UsedDataset& used : run.datasets)
+        if (used.name == name && (version.empty() || used.version == version)) {
+          facts.add("read by", format("{} ({}), version {}", run.name, run.id, used.version));
+          readers.push_back(std::move(item));
+          break;
+        }
+    }
+    if (globals.json)
+      print_list_json(readers);
+    else
+      facts.print();
+    return kExitOk;
+  }
+  const Run run = TRY(server.run(thing));
+  if (globals.json) {
+    print_json(to_json(run));
+    return kExitOk;
+  }
+  add_run_lineage(facts, run);
+  facts.print();
+  return kExitOk;
+}
+
+void add_later_nouns(Tree& tree) {
+  Group top = tree.top();
+  for (const auto& [name, doc] : {std::pair{"env", "Environments with names and versions"},
+                                  {"quota", "Limits of projects"},
+                                  {"pool", "Pools of nodes"},
+                                  {"runtime", "Framework runtimes"},
+                                  {"simulate", "The scheduler on a trace"},
+                                  {"import", "Runs out of MLflow"}})
+    top.later(name, doc);
+}
+
+}  // namespace
 
 void add_server_commands(Tree& tree) {
   Group top = tree.top();
-  top.command("version", "Prints the version of this program").does([]() -> Result<int> {
-    put("hearth " HEARTH_VERSION "\n");
+  const Globals& globals = tree.globals();
+  top.command("status", "How the server is; exits 0 when it is ready, 6 when it is not reached")
+      .does([&globals] { return status(globals); });
+  top.command("version", "Prints the version of this program").does([&globals]() -> Result<int> {
+    put(globals.json ? "{\"version\":\"" HEARTH_VERSION "\"}\n" : "hearth " HEARTH_VERSION "\n");
     return kExitOk;
   });
+  auto file = std::make_shared<std::string>();
+  top.command("backup", "Saves the whole server while it runs")
+      .needs(*file, "FILE", "a tar file")
+      .does([file, &globals] { return backup(globals, *file); });
+  auto thing = std::make_shared<std::string>();
+  top.command("lineage", "What a thing was made from, or who used it")
+      .needs(*thing, "THING", "MODEL[@V], DATASET[@V], run or job")
+      .does([thing, &globals] { return lineage(globals, *thing); });
+  Group node = tree.group("node", "Machines that run tasks");
+  node.command("list", "Lists them").does([&globals] { return list_nodes(globals); });
+  node.later("cordon", "Closes a node to new tasks");
+  node.later("drain", "Empties a node");
+  add_later_nouns(tree);
 }
-
-void add_run_commands(Tree&) {}
-void add_model_commands(Tree&) {}
-void add_dataset_commands(Tree&) {}
 
 }  // namespace hearth::cli

@@ -1,0 +1,322 @@
+// run list, show, compare, set, export, files, get.
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+#include "base/units.h"
+#include "cli/connect.h"
+#include "domain/wire/api.h"
+#include "os/files.h"
+
+namespace hearth::cli {
+namespace {
+
+using client::path_part;
+
+std::string status_word(RunStatus status) {
+  switch (status) {
+    case RunStatus::finished:
+      return paint(word(status), Colour::green, screen());
+    case RunStatus::failed:
+      return paint(word(status), Colour::red, screen());
+    case RunStatus::killed:
+      return paint(word(status), Colour::yellow, screen());
+    case RunStatus::running:
+      return paint(word(status), Colour::blue, screen());
+    case RunStatus::scheduled:
+      break;
+  }
+  return std::string(word(status));
+}
+
+std::string took(const Run& run) {
+  if (run.started_at.micros == 0) return "";
+  const Time end = run.finished_at.micros != 0 ? run.finished_at : system_clock().now();
+  return format_duration(end - run.started_at);
+}
+
+// The few metrics that a list has room for.
+std::string short_metrics(const Run& run) {
+  constexpr size_t kShown = 3;
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [name, latest] : run.metrics) {
+    if (name.starts_with("system/") || shown == kShown) continue;
+    text += format("{}{}={}", text.empty() ? "" : " ", printable(name), number_text(latest.value));
+    ++shown;
+  }
+  return text;
+}
+
+Result<int> list(const Globals& globals, const ListArgs& args) {
+  Server server = TRY(Server::open(globals));
+  return show_list<Run>(
+      globals, TRY(list_items(server, "/api/v1/runs", server.in_project(), args)), &Run::id,
+      Table({"NAME", "STATUS", "EXPERIMENT", "STARTED", "TOOK", "ID", "METRICS"}),
+      [](const Run& run) -> std::vector<std::string> {
+        return {run.name, status_word(run.status), run.experiment, ago(run.started_at), took(run),
+                run.id,   short_metrics(run)};
+      },
+      "There is no run.");
+}
+
+void print_run(const Run& run) {
+  Facts facts;
+  facts.add("name", run.name)
+      .add("id", run.id)
+      .add("status", status_word(run.status))
+      .add("experiment", run.experiment)
+      .add("project", run.project)
+      .add("owner", run.owner)
+      .add("job", run.job_id)
+      .add("started", ago(run.started_at))
+      .add("took", took(run));
+  for (const auto& [name, value] : run.params) facts.add("param " + name, printable(value));
+  for (const UsedDataset& used : run.datasets)
+    facts.add("data",
+              format("{} {}", used.path.empty() ? used.name + "@" + used.version : used.path,
+                     used.digest));
+  for (const std::string& model : run.models) facts.add("model", model);
+  if (!run.git.commit.empty())
+    facts.add("git", format("{} {}{}", run.git.commit.substr(0, 12), run.git.branch,
+                            run.git.dirty ? ", with uncommitted changes" : ""));
+  for (const auto& [name, value] : run.environment) facts.add(name, printable(value));
+  for (const auto& [name, value] : run.tags) facts.add("tag " + name, printable(value));
+  facts.print();
+  if (run.metrics.empty()) return;
+  put("\n");
+  Table table({"METRIC", "VALUE", "STEP", "LOGGED"});
+  for (const auto& [name, latest] : run.metrics)
+    table.row({printable(name), number_text(latest.value), std::to_string(latest.step),
+               ago(latest.time)});
+  table.print("");
+}
+
+Result<int> show(const Globals& globals, const std::string& name) {
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(name));
+  if (globals.json)
+    print_json(to_json(run));
+  else if (globals.quiet)
+    put(run.id + "\n");
+  else
+    print_run(run);
+  return kExitOk;
+}
+
+struct CompareArgs {
+  std::vector<std::string> runs;
+  bool all = false;
+};
+
+Result<int> compare(const Globals& globals, const CompareArgs& args) {
+  Server server = TRY(Server::open(globals));
+  std::vector<Run> runs;
+  for (const std::string& name : args.runs) runs.push_back(TRY(server.run(name)));
+  if (globals.json) {
+    std::string json = "[";
+    for (const Run& run : runs) json += (json.size() > 1 ? "," : "") + to_json(run);
+    print_json(json + "]");
+    return kExitOk;
+  }
+  std::vector<std::string> head{""};
+  for (const Run& run : runs) head.push_back(run.name);
+  Table table(head);
+  if (!screen().out_is_terminal) table.row(head);
+  const auto rows = [&](std::string_view kind, const auto& values_of) {
+    std::set<std::string> names;
+    for (const Run& run : runs)
+      for (const auto& [name, value] : values_of(run)) names.insert(name);
+    for (const std::string& name : names) {
+      std::vector<std::string> cells{format("{} {}", kind, printable(name))};
+      std::set<std::string> different;
+      for (const Run& run : runs) {
+        const auto& values = values_of(run);
+        const auto found = values.find(name);
+        cells.push_back(found == values.end() ? "-" : printable(found->second));
+        different.insert(cells.back());
+      }
+      if (args.all || different.size() > 1) table.row(std::move(cells));
+    }
+  };
+  rows("param", [](const Run& run) { return run.params; });
+  rows("metric", [](const Run& run) {
+    std::map<std::string, std::string> values;
+    for (const auto& [name, latest] : run.metrics) values[name] = number_text(latest.value);
+    return values;
+  });
+  rows("environment", [](const Run& run) { return run.environment; });
+  table.print("These runs do not differ; --all shows what they have.");
+  return kExitOk;
+}
+
+struct SetArgs {
+  std::string run;
+  std::vector<std::string> values;
+};
+
+// "0.1" and "true" as JSON; what is no JSON is a text.
+std::string json_of_value(const std::string& text) {
+  const auto node = parse_json(text);
+  return node.ok() ? text : json_quote(text);
+}
+
+Result<int> set(const Globals& globals, const SetArgs& args) {
+  LiveBody body;
+  for (const std::string& change : args.values) {
+    const size_t equals = change.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error::invalid(format("'{}' is no change", change), "write it as lr=0.01");
+    body.values[change.substr(0, equals)].text = json_of_value(change.substr(equals + 1));
+  }
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(args.run));
+  if (run.job_id.empty())
+    return Error::invalid(format("run {} was made by no job; nothing listens", run.name));
+  const std::string answer =
+      TRY(server.api().send("PATCH", "/api/v1/jobs/" + run.job_id + "/live", to_json(body)));
+  if (globals.json)
+    print_json(answer);
+  else if (!globals.quiet)
+    std::fputs("Sent; the script takes it at its next look.\n", stderr);
+  return kExitOk;
+}
+
+struct ExportArgs {
+  std::string run, format = "csv", metric, out;
+};
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+Result<int> export_run(const Globals& globals, const ExportArgs& args) {
+  const std::string wanted = globals.json ? "json" : args.format;
+  if (wanted != "csv" && wanted != "json")
+    return Error::invalid(format("--format {}: there are csv and json", wanted));
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(args.run));
+  std::string out = wanted == "csv" ? "metric,step,time,value\n"
+                                    : format("{{\"run\":{},\"metrics\":[", to_json(run));
+  bool first = true;
+  for (const auto& [name, latest] : run.metrics) {
+    if (!args.metric.empty() && name != args.metric) continue;
+    const auto history = TRY(server.api().get_as<MetricHistory>(
+        "/api/v1/runs/" + run.id + "/metrics", {{"key", name}, {"points", "0"}}));
+    if (wanted == "json") {
+      out += (first ? "" : ",") + to_json(history);
+      first = false;
+      continue;
+    }
+    for (const MetricHistoryPoint& point : history.points)
+      out += format("{},{},{},{}\n", csv_cell(name), point.step, to_rfc3339(point.time),
+                    std::isnan(point.value) ? "NaN" : format("{}", point.value));
+  }
+  if (wanted == "json") out += "]}\n";
+  if (args.out.empty())
+    put(out);
+  else
+    TRY(os::write_file_atomic(args.out, out));
+  return kExitOk;
+}
+
+Result<int> files(const Globals& globals, const std::string& name) {
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(name));
+  return show_list<Artifact>(
+      globals, TRY(list_items(server, "/api/v1/runs/" + run.id + "/artifacts", {})),
+      &Artifact::path, Table({"PATH", "KIND", "SIZE", "SAVED", "DIGEST"}),
+      [](const Artifact& file) -> std::vector<std::string> {
+        return {printable(file.path), file.kind,
+                screen().out_is_terminal ? format_size(file.size_bytes)
+                                         : std::to_string(file.size_bytes),
+                ago(file.created_at), file.digest};
+      },
+      "The run has no files.");
+}
+
+struct GetArgs {
+  std::string run, path, out;
+};
+
+Result<int> get(const Globals& globals, const GetArgs& args) {
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(args.run));
+  std::string path;
+  for (const std::string_view part : split(args.path, '/'))
+    path += (path.empty() ? "" : "/") + path_part(part);
+  const std::string from = "/api/v1/runs/" + run.id + "/artifacts/" + path;
+  if (args.out == "-") {
+    TRY(server.api().stream(from, {}, "", [](std::string_view piece) {
+      return std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size();
+    }));
+    return kExitOk;
+  }
+  Download what;
+  what.path = from;
+  what.file = args.out.empty() ? os::name_of(args.path) : args.out;
+  what.label = args.path;
+  for (const Node& item : TRY(list_items(server, "/api/v1/runs/" + run.id + "/artifacts", {}))) {
+    const auto artifact = TRY(from_node<Artifact>(item));
+    if (artifact.path != args.path) continue;
+    what.digest = artifact.digest;
+    what.size_bytes = artifact.size_bytes;
+  }
+  const int64_t bytes = TRY(download(server, what));
+  if (!globals.quiet)
+    std::fprintf(stderr, "%s: %s\n", what.file.c_str(), format_size(bytes).c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_run_commands(Tree& tree) {
+  const Globals& globals = tree.globals();
+  Group group = tree.group("run", "Records of what ran: parameters, metrics, files");
+  auto list_args = std::make_shared<ListArgs>();
+  Command list_command = group.command("list", "Lists runs, the newest first");
+  add_list_options(list_command, *list_args);
+  list_command.does([list_args, &globals] { return list(globals, *list_args); });
+
+  auto shown = std::make_shared<std::string>();
+  group.command("show", "Shows one run")
+      .needs(*shown, "RUN", "id or name, or its job's")
+      .does([shown, &globals] { return show(globals, *shown); });
+
+  auto compared = std::make_shared<CompareArgs>();
+  group.command("compare", "Shows where runs differ")
+      .needs(compared->runs, "RUN", "two or more")
+      .flag(compared->all, "--all", "what is the same too")
+      .does([compared, &globals] { return compare(globals, *compared); });
+
+  auto changed = std::make_shared<SetArgs>();
+  group.command("set", "Changes live parameters while it runs")
+      .needs(changed->run, "RUN", "id or name, or its job's")
+      .needs(changed->values, "NAME=VALUE", "lr=0.01")
+      .does([changed, &globals] { return set(globals, *changed); });
+
+  auto exported = std::make_shared<ExportArgs>();
+  group.command("export", "Prints every point of its metrics")
+      .needs(exported->run, "RUN", "id or name, or its job's")
+      .option(exported->format, "--format", "csv|json", "default: csv")
+      .option(exported->metric, "--metric", "NAME", "this one alone")
+      .option(exported->out, "--out", "FILE", "default: stdout")
+      .does([exported, &globals] { return export_run(globals, *exported); });
+
+  auto listed = std::make_shared<std::string>();
+  group.command("files", "Lists its files")
+      .needs(*listed, "RUN", "id or name, or its job's")
+      .does([listed, &globals] { return files(globals, *listed); });
+
+  auto got = std::make_shared<GetArgs>();
+  group.command("get", "Fetches one of its files")
+      .needs(got->run, "RUN", "id or name, or its job's")
+      .needs(got->path, "PATH", "as `run files` shows it")
+      .option(got->out, "--out", "FILE", "default: its name, here; - for stdout")
+      .does([got, &globals] { return get(globals, *got); });
+}
+
+}  // namespace hearth::cli
