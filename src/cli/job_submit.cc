@@ -30,7 +30,9 @@ struct Prepared {
 };
 
 std::string absolute(const std::string& base, const std::string& path) {
-  return (std::filesystem::path(base) / path).lexically_normal().string();
+  std::string whole = (std::filesystem::path(base) / path).lexically_normal().string();
+  while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
+  return whole;
 }
 
 std::string current_directory() {

@@ -104,6 +104,8 @@ Command Group::command(const std::string& name, const std::string& doc) {
 void Group::later(const std::string& name, const std::string& doc) {
   CLI::App* app = add(app_of(app_), name, doc + " (a later version)");
   app->allow_extras();
+  app->fallthrough(false);  // whatever follows stays here
+  app->prefix_command();
   app->callback([chosen = chosen_, app] {
     *chosen = [app]() -> Result<int> {
       std::fprintf(stderr, "error: `%s` comes with a later version of Hearth; this is %s\n",
