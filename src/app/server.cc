@@ -124,6 +124,11 @@ class RunningServer : public HearthServer {
     const auto bytes = as_bytes(key);
     access_ = std::make_unique<control::Access>(context(), Bytes(bytes.begin(), bytes.end()));
     const auto first = TRY(access_->bootstrap(os::user_name(geteuid())));
+    if (const auto closed = TRY(access_->closed_secrets()); !closed.empty())
+      log_warning(
+          "the key of this server does not open the secrets {}: set them anew, or give "
+          "the key they were sealed with (--key-file)",
+          join(closed, ", "));
     TRY(open_executor());
     TRY(open_services());
     TRY(listen(address));

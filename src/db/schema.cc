@@ -36,6 +36,7 @@ CREATE TABLE tokens (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT
   expires_at BIGINT NOT NULL, revoked_at BIGINT NOT NULL);
 CREATE INDEX tokens_by_user ON tokens ("user", id);
 CREATE INDEX tokens_by_job ON tokens (job_id);
+CREATE INDEX tokens_by_task ON tokens (task_id);
 CREATE TABLE sign_in_codes (hash TEXT PRIMARY KEY, "user" TEXT NOT NULL, expires_at BIGINT NOT NULL,
   used_at BIGINT NOT NULL);
 CREATE TABLE secrets (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,

@@ -59,6 +59,8 @@ class Access {
   // For a task being launched, inside the transaction that makes it.
   Result<NewToken> add_task_token(db::Session& session, const Task& task);
   Result<NewToken> add_job_token(db::Session& session, const Task& task, const std::string& owner);
+  // The job's token is gone with the commit, the shim's ends when it has had time to drain its
+  // spool.
   Result<void> revoke_task_tokens(db::Session& session, const std::string& task_id);
 
   Result<User> add_user(const Identity& who, User wanted, const std::string& project, Grade role);
@@ -82,6 +84,8 @@ class Access {
   Result<std::map<std::string, std::string>> open_secrets(db::Session& session,
                                                           const std::string& project,
                                                           const std::vector<std::string>& names);
+  // project/name of those that this server's key does not open (it was made anew, or is another's).
+  Result<std::vector<std::string>> closed_secrets();
 
  private:
   struct State;

@@ -119,7 +119,8 @@ Result<Membership> Access::set_role(const Identity& who, const std::string& user
                                     const std::string& project, Grade role) {
   TRY(require(who, project, Grade::maintainer));
   // Nobody gives more than he has.
-  if (role == Grade::admin) TRY(require(who, project, Grade::admin));
+  const auto as_admin = require(who, project, Grade::admin);
+  if (role == Grade::admin) TRY(as_admin);
   Context& context = state_->context;
   Membership membership;
   TRY(state_->change([&](db::Session& session) -> Result<void> {
@@ -127,7 +128,7 @@ Result<Membership> Access::set_role(const Identity& who, const std::string& user
       return Error::not_found(format("there is no user '{}'", user));
     auto found = TRY(db::Table<Membership>::find(session, R"(WHERE "user" = $1 AND project = $2)",
                                                  {user, project}));
-    if (found && found->role == Grade::admin) TRY(require(who, project, Grade::admin));
+    if (found && found->role == Grade::admin) TRY(as_admin);
     if (found) {
       membership = *found;
       membership.role = role;
@@ -214,9 +215,10 @@ Result<void> Access::delete_project(const Identity& who, const std::string& name
   return state_->change([&](db::Session& session) -> Result<void> {
     const auto project = TRY(db::Table<Project>::find(session, "WHERE name = $1", {name}));
     if (!project) return Error::not_found(format("there is no project '{}'", name));
-    for (const char* table : {"jobs", "runs", "models", "datasets", "secrets"}) {
+    for (const char* table : {"jobs", "runs", "models", "datasets", "secrets", "projects"}) {
+      const char* column = std::string_view(table) == "projects" ? "parent" : "project";
       int64_t rows = 0;
-      TRY(session.query(format("SELECT COUNT(*) FROM {} WHERE project = $1", table), {name},
+      TRY(session.query(format("SELECT COUNT(*) FROM {} WHERE {} = $1", table, column), {name},
                         [&](const db::Row& row) -> Result<void> {
                           rows = row.integer(0);
                           return {};
@@ -225,7 +227,9 @@ Result<void> Access::delete_project(const Identity& who, const std::string& name
         return Error::conflict(format("project {} still has {} {}", name, rows, table),
                                "delete these first");
     }
-    TRY(session.execute("DELETE FROM memberships WHERE project = $1", {name}));
+    // A project of the same name that is made later must not inherit them.
+    for (const char* table : {"memberships", "tokens", "experiments"})
+      TRY(session.execute(format("DELETE FROM {} WHERE project = $1", table), {name}));
     TRY(db::Table<Project>::remove(session, project->id));
     TRY(emit(session, state_->context.clock, who.actor(), name, "project.deleted", project->id,
              project->version + 1));

@@ -24,6 +24,9 @@ Error unseen(const std::string& project) {
 
 Result<Grade> Access::State::grade(db::Session& session, const std::string& user,
                                    const std::string& project) {
+  const auto row = TRY(db::Table<User>::find(session, "WHERE name = $1", {user}));
+  if (!row || row->disabled) return Grade::none;
+  if (row->admin) return Grade::admin;
   Grade best = Grade::none;
   std::string name = project;
   for (int depth = 0; depth < kMostProjectDepth && !name.empty(); ++depth) {
@@ -79,7 +82,8 @@ Result<Identity> Access::authenticate(std::string_view token, const std::string&
     who.admin = user->admin && who.most == Grade::admin && who.project.empty();
     return {};
   }));
-  {
+  // A job's token ends in the transaction that ends its task, of which the cache is not told.
+  if (who.kind != TokenKind::job) {
     const std::lock_guard lock(state_->mutex);
     if (state_->cache.size() >= State::kMostCached) state_->cache.clear();
     state_->cache[hash] = {who, std::min(token_expires, now + State::kCacheLife), generation};
@@ -151,11 +155,23 @@ Result<void> Access::require_admin(const Identity& who) {
 
 Result<std::optional<std::vector<std::string>>> Access::visible_projects(const Identity& who) {
   using Names = std::optional<std::vector<std::string>>;
-  if (!who.project.empty()) return Names(std::vector{who.project});
   if (who.admin) return Names();
+  if (who.kind == TokenKind::job || who.kind == TokenKind::task)
+    return Names(std::vector{who.project});
+  if (!who.project.empty()) {
+    const auto seen = require(who, who.project, Grade::viewer);
+    if (seen.ok()) return Names(std::vector{who.project});
+    if (seen.error().code != Code::not_found) return seen.error();
+    return Names(std::vector<std::string>());
+  }
   std::vector<std::string> names;
+  bool all = false;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    const auto user = TRY(db::Table<User>::find(session, "WHERE name = $1", {who.user}));
+    all = user && user->admin;  // by a token of a lesser role
+    if (all) return {};
     // A role holds below its project too: walk the tree from each membership down.
+    names.clear();
     std::vector<std::string> open;
     for (const Membership& m : TRY(db::Table<Membership>::select(
              session, R"(WHERE "user" = $1 AND role <> 'none')", {who.user})))
@@ -171,7 +187,7 @@ Result<std::optional<std::vector<std::string>>> Access::visible_projects(const I
     }
     return {};
   }));
-  return Names(std::move(names));
+  return all ? Names() : Names(std::move(names));
 }
 
 }  // namespace hearth::control

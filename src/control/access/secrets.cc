@@ -22,7 +22,7 @@ Result<Secret> Access::set_secret(const Identity& who, const std::string& projec
   secret.name = name;
   secret.project = project;
   // The name's rule is that of its field.
-  TRY(from_json<Secret>(format(R"({{"name":{}}})", json_quote(name))));
+  TRY(from_json<Secret>(format(R"({{"name":{}}})", json_quote(name)), Origin::client));
   TRY(state_->change([&](db::Session& session) -> Result<void> {
     auto found =
         TRY(db::Table<Secret>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
@@ -68,6 +68,21 @@ Result<void> Access::delete_secret(const Identity& who, const std::string& proje
              found->version + 1));
     return {};
   });
+}
+
+Result<std::vector<std::string>> Access::closed_secrets() {
+  std::vector<std::string> closed;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    closed.clear();
+    for (const Secret& secret :
+         TRY(db::Table<Secret>::select(session, "ORDER BY project, name LIMIT 10000", {}))) {
+      const std::string name = bound_to(secret.project, secret.name);
+      const auto sealed = from_base64(secret.sealed);
+      if (!sealed.ok() || !unseal(state_->key, *sealed, name).ok()) closed.push_back(name);
+    }
+    return {};
+  }));
+  return closed;
 }
 
 Result<std::map<std::string, std::string>> Access::open_secrets(

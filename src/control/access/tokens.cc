@@ -24,13 +24,14 @@ Result<std::string> Access::make_sign_in_code(const Identity& who, const std::st
   if (who.user.empty() || who.most != Grade::admin || !who.project.empty())
     return Error::denied("a narrowed token makes no sign-in link", "use the user's own token");
   const std::string code = new_secret("", state_->context.random);
+  const Time expires = state_->context.clock.now() + std::min(life, State::kMostCodeLife);
   TRY(state_->change([&](db::Session& session) -> Result<void> {
     const auto row = TRY(db::Table<User>::find(session, "WHERE name = $1", {user}));
     if (!row || row->disabled)
       return Error::not_found(format("there is no user '{}' who may sign in", user));
     TRY(session.execute(
         R"(INSERT INTO sign_in_codes (hash, "user", expires_at, used_at) VALUES ($1, $2, $3, 0))",
-        {sha256(code), user, (state_->context.clock.now() + life).micros}));
+        {sha256(code), user, expires.micros}));
     TRY(emit(session, state_->context.clock, who.actor(), "", "user.link_made", row->id,
              row->version));
     return {};
@@ -49,10 +50,10 @@ Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std:
     const std::lock_guard lock(state_->mutex);
     auto& failures = state_->code_failures;
     if (failures.size() >= State::kMostCached) failures.clear();
-    State::Failures& mine = failures[address];
-    if ((now - mine.since).seconds() > 60) mine = {0, now};
-    if (mine.count >= State::kMostCodeFailures)
+    if (State::too_many(failures[address], now, State::kMostCodeFailures))
       return Error::of(Code::busy, "too many failed sign-ins from this address", "wait a minute");
+    if (State::too_many(state_->server_failures, now, State::kMostServerFailures))
+      return Error::of(Code::busy, "too many failed sign-ins", "wait a minute");
   }
   NewToken session_token;
   const auto done = state_->change([&](db::Session& session) -> Result<void> {
@@ -81,6 +82,7 @@ Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std:
   if (done.error().code == Code::unauthenticated) {
     const std::lock_guard lock(state_->mutex);
     ++state_->code_failures[address].count;
+    ++state_->server_failures.count;
   }
   return done.error();
 }
@@ -158,7 +160,11 @@ Result<void> Access::revoke_token(const Identity& who, const std::string& id_or_
     auto tokens = TRY(db::Table<Token>::select(
         session, R"(WHERE revoked_at = 0 AND (id = $1 OR (name = $1 AND "user" = $2)))",
         {id_or_name, who.user}));
-    std::erase_if(tokens, [&](const Token& token) { return !who.admin && token.user != who.user; });
+    // A narrowed token takes back itself alone, or who found it could lock its user out.
+    const bool narrowed = who.most != Grade::admin || !who.project.empty();
+    std::erase_if(tokens, [&](const Token& token) {
+      return narrowed ? token.id != who.token_id : !who.admin && token.user != who.user;
+    });
     if (tokens.empty())
       return Error::not_found(format("there is no token '{}'", id_or_name),
                               "`hearth token list` shows those there are");
@@ -198,7 +204,11 @@ Result<void> Access::revoke_task_tokens(db::Session& session, const std::string&
   // The job's token ends with its task. The shim's own stays until its spool is drained: it can do
   // nothing but report, and an ended attempt takes no more of it.
   TRY(session.execute("DELETE FROM tokens WHERE task_id = $1 AND kind = 'job'", {task_id}));
-  ++state_->generation;
+  for (Token& token : TRY(db::Table<Token>::select(
+           session, "WHERE task_id = $1 AND kind = 'task' AND expires_at = 0", {task_id}))) {
+    token.expires_at = state_->context.clock.now() + State::kTaskTokenLife;
+    TRY(db::Table<Token>::update(session, token));
+  }
   return {};
 }
 

@@ -39,6 +39,10 @@ Result<void> forget_rows(const Context& context, const RetentionOptions& options
              "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE (expires_at > 0 AND "
              "expires_at < $1) OR (revoked_at > 0 AND revoked_at < $1) LIMIT $2)",
              now - options.token_life));
+  TRY(forget(context,
+             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE state <> "
+             "'waiting' AND created_at < $1 LIMIT $2)",
+             now - options.event_life));
   return forget(context,
                 "DELETE FROM pins WHERE (digest, holder) IN (SELECT digest, holder FROM pins WHERE "
                 "holder >= 'upload:' AND holder < 'upload;' AND created_at < $1 LIMIT $2)",
