@@ -322,6 +322,19 @@ std::string type_words(const Type& type) {
   return "";
 }
 
+std::string unit_of_bounds(const Type& type) {
+  switch (type.kind) {
+    case Kind::text:
+      return " characters";
+    case Kind::list:
+      return " items";
+    case Kind::map:
+      return " entries";
+    default:
+      return "";
+  }
+}
+
 // A table cell must not hold the sign between cells.
 std::string cell(std::string_view text) {
   std::string out;
@@ -362,15 +375,16 @@ std::string job_file_schema() {
 std::string markdown_table(const Type& type) {
   std::string out = "| field | type | default | meaning |\n|---|---|---|---|\n";
   for (const Field& field : type.fields) {
-    std::string kind = type_words(*field.type) + bounds_words(*field.type, &field);
-    if (field.type->kind == Kind::text && (field.least || field.most)) kind += " characters";
-    const std::string blank = field.is_required ? "required" : Schemas::default_text(type, field);
+    std::string kind = type_words(*field.type);
+    if (const std::string bounds = bounds_words(*field.type, &field); !bounds.empty())
+      kind += (field.type->item != nullptr ? "," : "") + bounds + unit_of_bounds(*field.type);
+    std::string blank = field.is_required ? "required" : Schemas::default_text(type, field);
+    if (blank.starts_with('"')) blank = blank.substr(1, blank.size() - 2);
+    if (!blank.empty() && !field.is_required) blank = format("`{}`", cell(blank));
     std::string meaning(field.doc);
-    if (!field.allowed.empty()) meaning += format(": {}", field.allowed);
-    if (!field.example.empty()) meaning += format("; such as `{}`", field.example);
-    const bool is_code = !blank.empty() && !field.is_required;
-    out += format("| `{}` | {} | {} | {} |\n", field.name, cell(kind),
-                  is_code ? format("`{}`", cell(blank)) : blank, cell(meaning));
+    if (!field.allowed.empty()) meaning += format(". Allowed: {}", field.allowed);
+    if (!field.example.empty()) meaning += format(". Example: `{}`", field.example);
+    out += format("| `{}` | {} | {} | {} |\n", field.name, cell(kind), blank, cell(meaning));
   }
   return out;
 }

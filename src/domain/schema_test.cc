@@ -63,10 +63,10 @@ TEST(Schema, MakesTables) {
   const std::string table = markdown_table(type_of<Retries>());
   EXPECT_EQ(table,
             "| field | type | default | meaning |\n|---|---|---|---|\n"
-            "| `limit` | whole number from 0 to 100 | `3` | how often at most; such as `2` |\n"
+            "| `limit` | whole number from 0 to 100 | `3` | how often at most. Example: `2` |\n"
             "| `for` | list: `exit`, `signal`, `oom`, `time_limit`, `start`, `node`, `preemption`, "
-            "`disk`, `lost`, `cancelled` up to 10 | `[\"node\",\"preemption\",\"lost\"]` | classes "
-            "of failure that are tried again; such as `[node, preemption, lost]` |\n");
+            "`disk`, `lost`, `cancelled`, up to 10 items | `[\"node\",\"preemption\",\"lost\"]` | "
+            "classes of failure that are tried again. Example: `[node, preemption, lost]` |\n");
 }
 
 }  // namespace

@@ -1,0 +1,172 @@
+// job_docs write|check ROOT: docs/job-file.md and api/job.schema.json out of the field lists.
+// `check` (a ctest) fails when the files differ from what the field lists say.
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/format.h"
+#include "domain/codec.h"
+#include "domain/job_spec.h"
+#include "domain/schema.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kIntroduction = R"(# The job file
+
+<!-- Made from the field lists in src/domain/job_fields.cc by `job_docs write`; not edited by hand. -->
+
+A job file says what runs and what it needs. It is YAML 1.2 with the core types: `no`, `on` and `yes`
+are texts. A key given twice, an alias, a tag, and nesting deeper than 64 levels are errors. Numbers may
+also be written as text, and sizes and durations carry a unit: `4GiB`, `500MB`, `90s`, `10m`, `2h`.
+
+```yaml
+# yaml-language-server: $schema=job.schema.json
+hearth: 1
+name: fashion-cnn
+environment: system
+code: .
+command: python3 train.py --epochs ${params.epochs}
+params:
+  epochs: 3
+  lr: {value: 0.01, live: true, min: 1.0e-6, max: 1}
+resources: {cpus: 2, memory: 4GiB}
+datasets:
+  - {name: fashion-mnist@v1, at: data}
+outputs:
+  checkpoints: {path: ckpt, keep: 3}
+  models: [{path: out/model.pt, name: fashion-cnn}]
+  artifacts: [plots/**]
+retries: {limit: 2, for: [node, preemption, lost, oom]}
+time_limit: 1h
+```
+
+The first line lets editors with a YAML language server complete and check while you type; the schema is
+`api/job.schema.json`. `hearth job check FILE` checks as the server does, and explains what would run.
+
+**Errors** come all at once, each with its place, line, what was found, what is allowed and the mend:
+
+```
+  line 4: comand: found the unknown field 'comand', allowed: the fields hearth, kind, ...; did you mean 'command'?
+  line 7: resources.memory: found 4 (a whole number), allowed: a size with its unit from 4MiB to 1PiB; write the unit, such as 4GiB
+```
+
+**Parameters in commands.** In a text command (`sh -c`), `${params.lr}` becomes a reference to a
+variable, quoted so that the value stays one word whatever it holds; it is never pasted into the shell's
+text. It works in plain text, in both kinds of quotes, in `$(...)` and in here-documents. In a command that
+is a list it becomes the value. `$${params.lr}` stays as the text `${params.lr}`.
+
+**Changing values on the command line.** `hearth job submit job.yaml --set params.lr=0.1
+--set resources.gpus=2 --set datasets[0].at=data`: a path and a value as in the file.
+
+)";
+
+constexpr std::string_view kRules = R"(## Rules between fields
+
+- One of `command` and `roles`. With `roles`, `resources` stands inside each role, and `launch` names how the
+  processes find each other.
+- A dataset has one of `name` and `path`. Its place (`at`) and all output paths lie inside the working
+  directory: relative, without `..`. No dataset lies inside another.
+- A live parameter is a number, `true` or `false`; `min` and `max` bound numbers, and the value lies between.
+- A variable comes from `env` or from `secrets`. Names that begin with `HEARTH_` are Hearth's own.
+- `ref` stands beside `git`; `directory` and `git` exclude each other.
+
+)";
+
+// JSON with a member or item a line, for reviews.
+void pretty(const Node& node, size_t indent, std::string& out) {
+  const bool is_map = node.kind == Node::Kind::map, is_list = node.kind == Node::Kind::list;
+  const std::string flat = to_json(node);
+  constexpr size_t most_columns = 100;
+  if ((!is_map && !is_list) || indent + flat.size() < most_columns) {
+    out += flat;
+    return;
+  }
+  const std::string margin(indent + 2, ' ');
+  out += is_map ? "{" : "[";
+  std::string_view before = "\n";
+  const auto next = [&] {
+    out.append(before).append(margin);
+    before = ",\n";
+  };
+  for (const Node::Member& member : node.members) {
+    next();
+    out += json_quote(member.key) + ": ";
+    pretty(member.value, indent + 2, out);
+  }
+  for (const Node& item : node.items) {
+    next();
+    pretty(item, indent + 2, out);
+  }
+  out += "\n" + std::string(indent, ' ') + (is_map ? "}" : "]");
+}
+
+std::string short_form(const Type& type) {
+  const auto name = [&](int i) { return type.fields[static_cast<size_t>(i)].name; };
+  if (type.scalar_field < 0) return "";
+  std::string words =
+      format(" A plain value in its place stands for `{}`", name(type.scalar_field));
+  if (type.list_field == type.scalar_field)
+    words += ", and so does a list";
+  else if (type.list_field >= 0)
+    words += format(", a list for `{}`", name(type.list_field));
+  return words + ".";
+}
+
+void add_tables(const Type& type, std::set<std::string_view>& seen, std::string& out) {
+  const Type* at = &type;
+  while (at->item != nullptr) at = at->item;
+  if (at->kind != Kind::object || !seen.insert(at->name).second) return;
+  out += format("## {}\n\n{}{}\n\n{}\n", at->name, at->doc, short_form(*at), markdown_table(*at));
+  for (const Field& field : at->fields) add_tables(*field.type, seen, out);
+}
+
+std::string page() {
+  std::string out(kIntroduction);
+  std::set<std::string_view> seen;
+  add_tables(type_of<JobSpec>(), seen, out);
+  return out.append(kRules.substr(0, kRules.size() - 1));
+}
+
+Result<std::string> schema() {
+  const Node node = TRY(parse_json(job_file_schema()));
+  std::string out;
+  pretty(node, 0, out);
+  return out + "\n";
+}
+
+bool same(const std::string& path, const std::string& wanted) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (in && text.str() == wanted) return true;
+  fmt::print(stderr, "{} differs from the field lists; build the target write_job_docs\n", path);
+  return false;
+}
+
+int run(const std::string& verb, const std::string& root) {
+  const auto json = schema();
+  CHECK(json.ok());
+  const std::string page_path = root + "/docs/job-file.md";
+  const std::string schema_path = root + "/api/job.schema.json";
+  if (verb == "check") {
+    const bool page_same = same(page_path, page());  // both are told, not the first alone
+    return same(schema_path, *json) && page_same ? 0 : 1;
+  }
+  std::ofstream(page_path) << page();
+  std::ofstream out(schema_path);
+  out << *json;
+  return out.good() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "job_docs write|check ROOT\n");
+    return 2;
+  }
+  return hearth::run(argv[1], argv[2]);
+}
