@@ -112,14 +112,13 @@ Fact container_fact(const Root& root) {
   if (!found) {
     fact.state = FactState::missing;
     fact.found = found.why();
-    fact.means = "Jobs run as plain processes; those that name an image cannot run here.";
-    fact.mend = "If images are wanted: apt install podman runc";
+    fact.means = "Nothing is missing yet: this version runs jobs as plain processes.";
     return fact;
   }
   std::vector<std::string> paths;
   for (const auto& program : *found) paths.push_back(program.path);
   fact.found = format("{}", join(paths, ", "));
-  fact.means = "Jobs could run in images with these.";
+  fact.means = "Not used yet: this version runs jobs as plain processes.";
   return fact;
 }
 
@@ -129,13 +128,12 @@ Fact fuse_fact(const Root& root) {
   if (!found) {
     fact.state = FactState::missing;
     fact.found = found.why();
-    fact.means = "Datasets cannot be mounted; they are copied or linked, which needs no mount.";
-    fact.mend = "If mounts are wanted: modprobe fuse; apt install fuse3";
+    fact.means = "Nothing is missing yet: this version copies or links datasets.";
     return fact;
   }
   fact.found =
       found->helper.empty() ? found->device + ", root alone" : found->device + ", " + found->helper;
-  fact.means = "Datasets could be mounted as a file system.";
+  fact.means = "Not used yet: this version copies or links datasets.";
   return fact;
 }
 
