@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::string_view kIntroduction = R"(# The job file
 
-<!-- Made from the field lists in src/domain/job_fields.cc by `job_docs write`; not edited by hand. -->
+<!-- Made from src/domain/job_fields.cc by `job_docs write`; not edited by hand. -->
 
-A job file says what runs and what it needs. It is YAML 1.2 with the core types: `no`, `on` and `yes`
-are texts. A key given twice, an alias, a tag, and nesting deeper than 64 levels are errors. Numbers may
-also be written as text, and sizes and durations carry a unit: `4GiB`, `500MB`, `90s`, `10m`, `2h`.
+A job file says what runs and what it needs. It is YAML 1.2 with the core types: `no`, `on` and
+`yes` are texts. A key given twice, an alias, a tag, and nesting deeper than 64 levels are
+errors. Numbers may also be written as text, and sizes and durations carry a unit: `4GiB`,
+`500MB`, `90s`, `10m`, `2h`.
 
 ```yaml
 # yaml-language-server: $schema=job.schema.json
@@ -42,34 +43,39 @@ retries: {limit: 2, for: [node, preemption, lost, oom]}
 time_limit: 1h
 ```
 
-The first line lets editors with a YAML language server complete and check while you type; the schema is
-`api/job.schema.json`. `hearth job check FILE` checks as the server does, and explains what would run.
+The first line lets editors with a YAML language server complete and check while you type; the
+schema is `api/job.schema.json`. `hearth job check FILE` checks as the server does, and explains
+what would run.
 
-**Errors** come all at once, each with its place, line, what was found, what is allowed and the mend:
+**Errors** come all at once, each with its place, line, what was found, what is allowed and the
+mend:
 
 ```
-  line 4: comand: found the unknown field 'comand', allowed: the fields hearth, kind, ...; did you mean 'command'?
-  line 7: resources.memory: found 4 (a whole number), allowed: a size with its unit from 4MiB to 1PiB; write the unit, such as 4GiB
+  line 4: priority: found 101 (a whole number), allowed: a whole number from 0 to 100; ...
+  line 7: resources.gpu: found the unknown field 'gpu', allowed: ...; did you mean 'gpus'?
 ```
 
 **Parameters in commands.** In a text command (`sh -c`), `${params.lr}` becomes a reference to a
-variable, quoted so that the value stays one word whatever it holds; it is never pasted into the shell's
-text. It works in plain text, in both kinds of quotes, in `$(...)` and in here-documents. In a command that
-is a list it becomes the value. `$${params.lr}` stays as the text `${params.lr}`.
+variable, quoted so that the value stays one word whatever it holds; it is never pasted into the
+shell's text. It works in plain text, in both kinds of quotes, in `$(...)` and in
+here-documents. In a command that is a list it becomes the value. `$${params.lr}` stays as the
+text `${params.lr}`.
 
-**Changing values on the command line.** `hearth job submit job.yaml --set params.lr=0.1
---set resources.gpus=2 --set datasets[0].at=data`: a path and a value as in the file.
+**Changing values on the command line.** `hearth job submit job.yaml --set params.lr=0.1 --set
+resources.gpus=2 --set datasets[0].at=data`: a path and a value as in the file.
 
 )";
 
 constexpr std::string_view kRules = R"(## Rules between fields
 
-- One of `command` and `roles`. With `roles`, `resources` stands inside each role, and `launch` names how the
-  processes find each other.
-- A dataset has one of `name` and `path`. Its place (`at`) and all output paths lie inside the working
-  directory: relative, without `..`. No dataset lies inside another.
-- A live parameter is a number, `true` or `false`; `min` and `max` bound numbers, and the value lies between.
-- A variable comes from `env` or from `secrets`. Names that begin with `HEARTH_` are Hearth's own.
+- One of `command` and `roles`. With `roles`, `resources` stands inside each role, and `launch`
+  names how the processes find each other.
+- A dataset has one of `name` and `path`. Its place (`at`) and all output paths lie inside the
+  working directory: relative, without `..`. No dataset lies inside another.
+- A live parameter is a number, `true` or `false`; `min` and `max` bound numbers, and the value
+  lies between.
+- A variable comes from `env` or from `secrets`. Names that begin with `HEARTH_` are Hearth's
+  own.
 - `ref` stands beside `git`; `directory` and `git` exclude each other.
 
 )";
