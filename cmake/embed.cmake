@@ -1,5 +1,5 @@
 # Writes ${OUT}: the bytes of ${FILES} (below ${DIRECTORY}) as C++ arrays; see HearthEmbed.cmake.
-set(text "#include \"app/embedded.h\"\n\nnamespace hearth::app {\nnamespace {\n")
+set(text "#include \"${ROOM}/embedded.h\"\n\nnamespace hearth::${ROOM} {\nnamespace {\n")
 set(table "")
 set(i 0)
 foreach(file ${FILES})
@@ -12,5 +12,5 @@ foreach(file ${FILES})
   math(EXPR i "${i} + 1")
 endforeach()
 string(APPEND text "const EmbeddedFile kFiles[] = {\n${table}};\n}  // namespace\n\n"
-       "std::span<const EmbeddedFile> ${NAME}() { return kFiles; }\n\n}  // namespace hearth::app\n")
+       "std::span<const EmbeddedFile> ${NAME}() { return kFiles; }\n\n}  // namespace hearth::${ROOM}\n")
 file(WRITE ${OUT} "${text}")

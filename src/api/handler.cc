@@ -1,6 +1,8 @@
 // The API as a net::Handler: match, guard, call, answer.
 #include "api/answer.h"
+#include "api/fast_answers.h"
 #include "api/guard.h"
+#include "api/page.h"
 #include "api/route.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -13,25 +15,30 @@ namespace {
 class ApiHandler : public net::Handler {
  public:
   ApiHandler(Services services, Options options)
-      : services_(std::move(services)), options_(std::move(options)), guard_(services_, options_) {}
+      : services_(std::move(services)),
+        options_(std::move(options)),
+        guard_(services_, options_),
+        fast_(services_.context, services_.access) {}
 
   net::BodyRule rule(const net::RequestHead& head) override {
     net::BodyRule rule;
+    rule.most_bytes = kMostUnknownBody;
+    // What is answered from memory is answered here and now.
+    rule.on_io_thread = is_page_path(head.path) || fast_.find(head) != nullptr;
+    if (rule.on_io_thread) return rule;
     const auto match = route_table().match(head.method, head.path);
     if (match.route == nullptr) return rule;
     rule.most_bytes = match.route->most_body_bytes;
     rule.to_file = match.route->body_to_file;
     // A large body is not taken from somebody who may not send it.
-    if (rule.to_file) {
-      const auto who = guard_.identify(head);
-      if (!who.ok()) rule.refuse = problem(who.error(), head.id);
-    }
+    if (rule.most_bytes > kMostUnknownBody && match.route->need != Need::open)
+      refuse_stranger(head, rule);
     return rule;
   }
 
   net::Response handle(net::Request& request) override {
     net::Response response = answer(request);
-    secure(request, response);
+    secure(response);
     return response;
   }
 
@@ -43,13 +50,30 @@ class ApiHandler : public net::Handler {
     net::Response response = problem_status(
         status, std::string(info(code == codes.end() ? Code::invalid : code->second).name),
         std::string(detail), "", request_id);
-    secure({}, response);
+    secure(response);
     return response;
   }
 
  private:
+  // Of a request that fits no route, or one whose sender is not known yet.
+  static constexpr int64_t kMostUnknownBody = 1 << 20;
+
+  void refuse_stranger(const net::RequestHead& head, net::BodyRule& rule) {
+    std::optional<Error> refused = guard_.check_host(head);
+    if (!refused) {
+      auto who = guard_.identify(head);
+      if (!who.ok()) refused = std::move(who).error();
+    }
+    if (!refused) return;
+    rule.refuse = problem(*refused, head.id);
+    secure(*rule.refuse);
+  }
+
   net::Response answer(net::Request& request) {
     if (const auto refused = guard_.check_host(request)) return problem(*refused, request.id);
+    if (const auto refused = guard_.check_origin(request)) return problem(*refused, request.id);
+    if (auto page = page_answer(request)) return std::move(*page);
+    if (auto fast = fast_answer(request)) return std::move(*fast);
     auto match = route_table().match(request.method, request.path);
     if (match.route == nullptr) return unmatched(match, request);
     auto answered = call(*match.route, std::move(match.path), request);
@@ -59,6 +83,15 @@ class ApiHandler : public net::Handler {
       return problem(answered.error(), request.id);
     }
     return std::move(answered).value();
+  }
+
+  // A job whose encoded body is in memory, for a caller who was let through a moment ago.
+  std::optional<net::Response> fast_answer(const net::Request& request) {
+    const auto found = fast_.find(request);
+    if (found == nullptr) return std::nullopt;
+    if (auto refused = guard_.check_rate(request, *found->route, found->who))
+      return problem(*refused, request.id);
+    return found->answer();
   }
 
   static net::Response unmatched(const RouteTable::Match& match, const net::Request& request) {
@@ -88,7 +121,9 @@ class ApiHandler : public net::Handler {
     if (!is_utf8(request.query)) return Error::invalid("the query is not UTF-8");
     const auto key = request.headers.get("Idempotency-Key");
     if (route.creates && key) return replayed(route, call, std::string(*key));
+    const auto seen = fast_.look(route, request);
     auto response = TRY(route.handler(call));
+    if (seen) fast_.keep(*seen, call.who, response);
     if (call.session) add_cookie(call, response);
     return with_fields(call, std::move(response));
   }
@@ -157,8 +192,7 @@ class ApiHandler : public net::Handler {
     return response;
   }
 
-  static void secure(const net::RequestHead& head, net::Response& response) {
-    (void)head;
+  static void secure(net::Response& response) {
     auto& headers = response.headers;
     const auto set_default = [&](const char* name, const char* value) {
       if (!headers.get(name)) headers.set(name, value);
@@ -175,6 +209,7 @@ class ApiHandler : public net::Handler {
   Services services_;
   const Options options_;
   Guard guard_;
+  FastAnswers fast_;
 };
 
 }  // namespace

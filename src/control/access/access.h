@@ -35,6 +35,8 @@ class Access {
   // that revocation, disabling and role changes empty at once.
   Result<Identity> authenticate(std::string_view token, const std::string& address,
                                 const std::string& request_id);
+  // Grows with every change of rights: who keeps an answer that rights allowed compares it.
+  uint64_t generation() const;
   // The owner of the data directory over the Unix socket: the first admin.
   Identity local_admin(const std::string& request_id);
 
