@@ -1,0 +1,174 @@
+// Jobs through the service and its loop, with a real database and the mock executor. The part of
+// the shims is played by writing task states as control/ingest would.
+#include "control/jobs/jobs.h"
+
+#include "control/emit.h"
+#include "control/small_world_test.h"
+#include "executors/mock/mock_executor.h"
+
+namespace hearth::control {
+namespace {
+
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() : executor({.nodes = 1, .cpus = 4, .memory = 16LL << 30}, system_clock()) {
+    JobsOptions options;
+    options.server_url = "http://127.0.0.1:1";
+    jobs = std::make_unique<Jobs>(world.context(), *world.access, executor, options);
+    need(jobs->start());
+  }
+  ~JobsTest() override { jobs->stop(); }
+
+  Job submit(const std::string& more = "") {
+    SubmitRequest request;
+    request.yaml = "hearth: 1\nname: train\ncommand: \"true\"\n" + more;
+    return need(jobs->submit(world.member, request));
+  }
+  Job get(const std::string& id) { return need(jobs->get(world.member, id, "")); }
+  // Waits until the loop has brought the job there; a bound on a hang, not a measure.
+  Job until(const std::string& id, JobState state) {
+    for (int i = 0; i < 2000; ++i) {
+      Job job = get(id);
+      if (job.state == state) return job;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ADD_FAILURE() << "the job is " << word(get(id).state) << ", not " << word(state);
+    return get(id);
+  }
+  void task_becomes(const std::string& job_id, TaskState state,
+                    std::optional<FailureClass> why = std::nullopt) {
+    const Job job = get(job_id);
+    std::string task_id;
+    world.write([&](db::Session& session) -> Result<void> {
+      auto task = TRY(db::Table<Task>::find(session, "WHERE attempt_id = $1", {job.attempt_id}));
+      CHECK(task);
+      task->state = state;
+      if (state == TaskState::running) task->running_at = world.clock.now();
+      if (why) task->failure = Failure{*why, 3, {}, 0, "", "it broke", ""};
+      TRY(db::Table<Task>::update(session, *task));
+      TRY(emit(session, world.clock, server_actor(), task->project, "task.moved", task->id, 0));
+      return {};
+    });
+    world.signals.notify(kQueueTopic);
+  }
+
+  SmallWorld world;
+  executors::MockExecutor executor;
+  std::unique_ptr<Jobs> jobs;
+};
+
+TEST_F(JobsTest, GoesFromQueuedToSucceededWithItsRun) {
+  const Job job = submit("params: {lr: 0.1}\nlabels: {team: vision}\n");
+  EXPECT_EQ(job.name, "train-1");
+  until(job.id, JobState::preparing);
+  task_becomes(job.id, TaskState::running);
+  until(job.id, JobState::running);
+  task_becomes(job.id, TaskState::saving);
+  until(job.id, JobState::saving);
+  task_becomes(job.id, TaskState::succeeded);
+  const Job ended = until(job.id, JobState::succeeded);
+  EXPECT_NE(ended.finished_at.micros, 0);
+  EXPECT_EQ(ended.phases.front().name, "queued");
+  world.write([&](db::Session& session) -> Result<void> {
+    const Run run = TRY(db::Table<Run>::need(session, job.run_id));
+    EXPECT_EQ(run.status, RunStatus::finished);
+    EXPECT_EQ(run.params.at("lr"), "0.1");
+    EXPECT_EQ(run.tags.at("team"), "vision");
+    return {};
+  });
+  EXPECT_EQ(submit().name, "train-2");
+}
+
+TEST_F(JobsTest, AFailureOfARetriedClassIsTriedAgainAfterAPause) {
+  const Job job = submit("retries: {limit: 1, for: [lost]}\n");
+  until(job.id, JobState::preparing);
+  task_becomes(job.id, TaskState::failed, FailureClass::lost);
+  const Job waiting = until(job.id, JobState::queued);
+  EXPECT_EQ(waiting.retries_used, 1);
+  EXPECT_GT(waiting.next_attempt_at, world.clock.now());
+  world.clock.advance(Duration::seconds(60));
+  world.signals.notify(kQueueTopic);
+  until(job.id, JobState::preparing);
+  task_becomes(job.id, TaskState::failed, FailureClass::lost);
+  const Job failed = until(job.id, JobState::failed);
+  EXPECT_EQ(failed.failure->failure_class, FailureClass::lost);
+  EXPECT_EQ(failed.attempts, 2);
+}
+
+TEST_F(JobsTest, CancelEndsAWaitingJobAtOnceAndTellsARunningOne) {
+  const Job big = submit("resources: {cpus: 4}\n");
+  until(big.id, JobState::preparing);
+  task_becomes(big.id, TaskState::running);
+  until(big.id, JobState::running);
+  const Job waiting = submit("resources: {cpus: 4}\n");
+  EXPECT_EQ(need(jobs->cancel(world.member, waiting.id)).state, JobState::cancelled);
+  need(jobs->cancel(world.member, big.id));
+  bool told = false;
+  for (int i = 0; i < 2000 && !told; ++i) {
+    told = need(jobs->tasks(world.member, big.id)).front().stop_asked;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(told);
+  task_becomes(big.id, TaskState::failed, FailureClass::cancelled);
+  EXPECT_EQ(until(big.id, JobState::cancelled).failure->text, "cancelled by ann");
+}
+
+TEST_F(JobsTest, AWaitingJobHasAReasonAndAnImpossibleOneIsRefused) {
+  const Job big = submit("resources: {cpus: 4}\n");
+  until(big.id, JobState::preparing);
+  const Job waiting = submit("resources: {cpus: 2}\n");
+  std::optional<Reason> reason;
+  for (int i = 0; i < 2000 && !reason; ++i) {
+    reason = get(waiting.id).reason;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_TRUE(reason);
+  EXPECT_FALSE(reason->text.empty());
+  SubmitRequest request;
+  request.yaml = "hearth: 1\nname: huge\ncommand: \"true\"\nresources: {cpus: 512}\n";
+  const auto refused = jobs->submit(world.member, request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::invalid);
+}
+
+TEST_F(JobsTest, RightsHold) {
+  const Job job = submit();
+  EXPECT_FALSE(jobs->get(world.stranger, job.id, "").ok());
+  EXPECT_TRUE(jobs->get(world.viewer, job.id, "").ok());
+  SubmitRequest request;
+  request.yaml = "hearth: 1\nname: x\ncommand: \"true\"\n";
+  EXPECT_EQ(jobs->submit(world.viewer, request).error().code, Code::denied);
+  EXPECT_EQ(jobs->cancel(world.viewer, job.id).error().code, Code::denied);
+  const Identity bob = world.person("bob", "default", Grade::member);
+  EXPECT_EQ(jobs->cancel(bob, job.id).error().code, Code::denied);
+}
+
+TEST_F(JobsTest, LiveParametersKeepTheirBounds) {
+  const Job job = submit("params: {lr: {value: 0.1, live: true, min: 0.01, max: 1}, fixed: 3}\n");
+  until(job.id, JobState::preparing);
+  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"lr", {"0.5"}}}).ok());
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"lr", {"2"}}}).ok());
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"lr", {"\"x\""}}}).ok());
+  const auto wrong = jobs->set_live(world.member, job.id, {{"rl", {"0.5"}}});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().errors.front().allowed.find("lr"), std::string::npos);
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"fixed", {"4"}}}).ok());
+}
+
+TEST_F(JobsTest, ARestartFindsWhatWasWrittenDownButNeverStarted) {
+  const Job job = submit();
+  until(job.id, JobState::preparing);
+  jobs->stop();
+  // The order never reached the executor: another one, which knows nothing.
+  executors::MockExecutor fresh({.nodes = 1, .cpus = 4, .memory = 16LL << 30}, system_clock());
+  jobs = std::make_unique<Jobs>(world.context(), *world.access, fresh, JobsOptions{});
+  need(jobs->start());
+  EXPECT_EQ(fresh.running(), 1u);
+  task_becomes(job.id, TaskState::succeeded);
+  until(job.id, JobState::succeeded);
+  jobs->stop();
+  jobs.reset(new Jobs(world.context(), *world.access, executor, JobsOptions{}));
+}
+
+}  // namespace
+}  // namespace hearth::control
