@@ -14,6 +14,7 @@ namespace hearth::app {
 struct ServerFile {
   int64_t pid = 0;
   std::string url, server_id, version;
+  bool operator==(const ServerFile&) const = default;
 };
 std::string to_text(const ServerFile& file);
 Result<ServerFile> read_server_file(const std::string& path);
