@@ -261,7 +261,7 @@ class RunningServer : public HearthServer {
     api_options.version = kVersion;
     api_options.owner_uid = static_cast<int>(geteuid());
     late_.inner = api::make_handler(std::move(services), api_options);
-    ingest_->start();
+    TRY(ingest_->start());
     // The shims of an earlier server report as soon as we answer; the loop finds them by recover().
     server_->start();
     running_ = true;
