@@ -95,6 +95,9 @@ Result<void> Jobs::start() {
 void Jobs::stop() {
   state_->loop.stop();
 }
+void Jobs::hold() {
+  state_->loop.hold();
+}
 
 Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   const JobSpec spec = TRY(read_spec(request));
@@ -121,6 +124,7 @@ Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
     job = TRY(write_job(session, state_->context, state_->access, state_->options, who, request,
                         spec, code_size));
+    if (request.on_written) TRY(request.on_written(session, job));
     return {};
   }));
   state_->wake(job);
