@@ -157,7 +157,7 @@ int Tree::run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const CLI::App& at = deepest(app);
-    const std::vector<std::string> unknown = at.remaining();
+    const std::vector<std::string> unknown = app.remaining(true);
     std::string near;
     if (!unknown.empty() && !at.get_subcommands({}).empty()) {
       near = nearest_command(at, unknown.front());

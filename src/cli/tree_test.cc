@@ -1,0 +1,184 @@
+#include "cli/tree.h"
+
+#include <gtest/gtest.h>
+
+#include "os/process.h"
+
+namespace hearth::cli {
+namespace {
+
+// What the commands of this machine were called with.
+struct Local {
+  UpArgs up;
+  DownArgs down;
+  ShimArgs shim;
+  TokenAddArgs token;
+  bool doctor_json = false;
+  std::string called;
+
+  LocalCommands commands() {
+    LocalCommands local;
+    local.up = [this](const UpArgs& args) { return up = args, called = "up", 0; };
+    local.down = [this](const DownArgs& args) { return down = args, called = "down", 0; };
+    local.shim = [this](const ShimArgs& args) { return shim = args, called = "shim", 3; };
+    local.restore = [this](const RestoreArgs&) { return called = "restore", 0; };
+    local.token_add_data = [this](const TokenAddArgs& args) {
+      return token = args, called = "token", 0;
+    };
+    local.doctor = [this](const DoctorArgs&, bool json) {
+      return doctor_json = json, called = "doctor", 0;
+    };
+    local.openapi = [this] { return called = "openapi", 0; };
+    return local;
+  }
+};
+
+struct Done {
+  int code = -1;
+  std::string out, err;
+};
+
+Done run_line(Local& local, std::vector<std::string> words) {
+  words.insert(words.begin(), "hearth");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  const LocalCommands commands = local.commands();
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Done done;
+  done.code = run(static_cast<int>(argv.size()), argv.data(), commands);
+  std::fflush(stdout);
+  done.out = testing::internal::GetCapturedStdout();
+  done.err = testing::internal::GetCapturedStderr();
+  return done;
+}
+
+Done run_line(std::vector<std::string> words) {
+  Local local;
+  return run_line(local, std::move(words));
+}
+
+class TreeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // No server and no context of this machine's user.
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    unsetenv("HEARTH_URL");
+    unsetenv("HEARTH_TOKEN");
+  }
+};
+
+TEST_F(TreeTest, CommandsOfThisMachineGetTheirArguments) {
+  Local local;
+  EXPECT_EQ(run_line(local, {"up", "--data", "d", "--listen", "127.0.0.1:0", "--public-url", "a",
+                             "--public-url", "b", "--executor", "mock", "--no-webhooks"})
+                .code,
+            0);
+  EXPECT_EQ(local.called, "up");
+  EXPECT_EQ(local.up.data, "d");
+  EXPECT_EQ(local.up.public_urls, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(local.up.mock_executor);
+  EXPECT_FALSE(local.up.webhooks);
+
+  EXPECT_EQ(run_line(local, {"shim", "--drain", "dir"}).code, 3);
+  EXPECT_TRUE(local.shim.drain);
+  EXPECT_EQ(local.shim.directory, "dir");
+
+  EXPECT_EQ(run_line(local, {"doctor", "--json"}).code, 0);
+  EXPECT_TRUE(local.doctor_json);
+
+  EXPECT_EQ(run_line(local, {"token", "add", "ci", "--data", "d", "-q", "--project", "p"}).code, 0);
+  EXPECT_EQ(local.called, "token");
+  EXPECT_EQ(local.token.name, "ci");
+  EXPECT_EQ(local.token.project, "p");
+  EXPECT_TRUE(local.token.quiet);
+}
+
+TEST_F(TreeTest, WrongUsageIsExit2WithTheNearestCommand) {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{},
+                                             {"upp"},
+                                             {"job"},
+                                             {"job", "lst"},
+                                             {"up", "--nope"},
+                                             {"job", "show"},
+                                             {"job", "list", "--limit", "many"},
+                                             {"job", "submit"},
+                                             {"doctor", "--", "x"},
+                                             {"job", "submit", "file.yaml", "--", "true"}}) {
+    const Done done = run_line(words);
+    EXPECT_EQ(done.code, kExitUsage) << testing::PrintToString(words);
+    EXPECT_TRUE(done.err.starts_with("error: ")) << done.err;
+    EXPECT_EQ(done.out, "");
+  }
+  EXPECT_NE(run_line({"upp"}).err.find("did you mean `hearth up`?"), std::string::npos);
+  EXPECT_NE(run_line({"job", "lst"}).err.find("did you mean `hearth job list`?"),
+            std::string::npos);
+}
+
+TEST_F(TreeTest, LaterVerbsSaySoWhateverFollows) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"job", "shell", "x"}, {"env", "list", "--all"}, {"simulate"}, {"node", "drain", "n"}}) {
+    const Done done = run_line(words);
+    EXPECT_EQ(done.code, kExitUsage);
+    EXPECT_NE(done.err.find("comes with a later version"), std::string::npos) << done.err;
+  }
+}
+
+TEST_F(TreeTest, HelpAndVersion) {
+  const Done help = run_line({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_NE(help.out.find("job"), std::string::npos);
+  EXPECT_EQ(help.out.find("  shim"), std::string::npos);  // hidden
+  EXPECT_TRUE(run_line({"version"}).out.starts_with("hearth "));
+  EXPECT_TRUE(run_line({"version", "--json"}).out.starts_with("{\"version\":"));
+}
+
+TEST_F(TreeTest, WithoutAServerItIsExit6) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"job", "list"},
+                                                                 {"status"},
+                                                                 {"run", "show", "x"},
+                                                                 {"model", "list"},
+                                                                 {"whoami"},
+                                                                 {"dataset", "list"},
+                                                                 {"lineage", "x"},
+                                                                 {"backup", "f"},
+                                                                 {"login", "--link"}}) {
+    const Done done = run_line(words);
+    EXPECT_EQ(done.code, 6) << testing::PrintToString(words) << done.err;
+    EXPECT_NE(done.err.find("hearth up"), std::string::npos) << done.err;
+  }
+}
+
+TEST_F(TreeTest, TemplatesAreJobFiles) {
+  for (const char* name : {"train", "command", "data"}) {
+    const Done done = run_line({"job", "new", "--template", name});
+    EXPECT_EQ(done.code, 0);
+    EXPECT_TRUE(done.out.starts_with("hearth: 1\n"));
+  }
+  EXPECT_EQ(run_line({"job", "new", "--template", "trains"}).code, 3);
+}
+
+TEST_F(TreeTest, CompletionKnowsEveryCommandAndIsAScript) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Done done = run_line({"completion", shell});
+    EXPECT_EQ(done.code, 0);
+    for (const char* word : {"submit", "compare", "grep", "lineage"})
+      EXPECT_NE(done.out.find(word), std::string::npos) << shell << " " << word;
+    EXPECT_EQ(done.out.find("shim"), std::string::npos);
+  }
+  EXPECT_EQ(run_line({"completion", "tcsh"}).code, 7);
+
+  os::SpawnOptions options;
+  options.argv = {"bash", "-c",
+                  run_line({"completion", "bash"}).out +
+                      "COMP_WORDS=(hearth --json job li); COMP_CWORD=3; _hearth; "
+                      "echo \"${COMPREPLY[@]}\""};
+  options.environment = os::current_environment();
+  const auto ran = os::run(options, Duration::seconds(10));
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->output, "list\n") << ran->errors;
+}
+
+}  // namespace
+}  // namespace hearth::cli

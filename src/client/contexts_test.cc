@@ -1,0 +1,68 @@
+#include "client/contexts.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace hearth::client {
+namespace {
+
+class ContextsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = (std::filesystem::temp_directory_path() / "hearth-client-XXXXXX").string();
+    folder_ = mkdtemp(path.data());
+    setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
+    unsetenv("HEARTH_URL");
+    unsetenv("HEARTH_TOKEN");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static void save_two() {
+    Contexts contexts;
+    contexts.current = "A";
+    contexts.contexts["A"] = {"http://a:1", "token-a", "ann", "A", "", "", ""};
+    contexts.contexts["B"] = {"http://b:2/", "token-b", "bob", "B", "vision", "", ""};
+    ASSERT_TRUE(save_contexts(contexts).ok());
+  }
+
+  std::string folder_;
+};
+
+TEST_F(ContextsTest, AreKeptForTheirOwnerAlone) {
+  EXPECT_TRUE(load_contexts()->contexts.empty());
+  save_two();
+  struct stat status{};
+  ASSERT_EQ(stat(contexts_path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  const auto read = load_contexts();
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->current, "A");
+  EXPECT_EQ(read->contexts.at("B").token, "token-b");
+}
+
+TEST_F(ContextsTest, TheFlagThenTheVariableThenTheCurrentOne) {
+  save_two();
+  EXPECT_EQ(choose_context({})->token, "token-a");
+  setenv("HEARTH_URL", "http://b:2", 1);
+  EXPECT_EQ(choose_context({})->token, "token-b");
+  EXPECT_EQ(choose_context({"", "http://a:1/"})->token, "token-a");
+  EXPECT_EQ(choose_context({"A", ""})->token, "token-a");
+  setenv("HEARTH_TOKEN", "mine", 1);
+  EXPECT_EQ(choose_context({"", "http://b:2"})->token, "mine");
+  // An address that is not known has no token of another server.
+  unsetenv("HEARTH_TOKEN");
+  const auto stranger = choose_context({"", "http://c:3"});
+  ASSERT_TRUE(stranger.ok());
+  EXPECT_EQ(stranger->token, "");
+  EXPECT_EQ(stranger->url, "http://c:3");
+}
+
+TEST_F(ContextsTest, WhatIsMissingIsNamed) {
+  EXPECT_EQ(choose_context({}).error().code, Code::unreachable);
+  EXPECT_EQ(choose_context({"C", ""}).error().code, Code::not_found);
+}
+
+}  // namespace
+}  // namespace hearth::client

@@ -1,0 +1,421 @@
+// Commands against a server made of canned answers: what they ask for, print and exit with.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "cli/local.h"
+#include "domain/model.h"
+#include "domain/wire/api.h"
+#include "net/server.h"
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kJob =
+    R"({"id":"01HF0000000000000000000001","name":"it-1","project":"default","owner":"ann",)"
+    R"("state":"STATE","run_id":"01HF0000000000000000000002","spec":{"hearth":1,"name":"it",)"
+    R"("command":"true"},"created_at":"2023-11-14T22:13:20.000000Z","version":1})";
+
+std::string job_in(const std::string& state) {
+  std::string text = kJob;
+  return text.replace(text.find("STATE"), 5, state);
+}
+
+struct Asked {
+  std::string method, path, query, body;
+  net::Headers headers;
+};
+
+// Answers by "METHOD PATH"; keeps what was asked.
+class Handler : public net::Handler {
+ public:
+  std::map<std::string, std::function<net::Response(net::Request&)>> routes;
+
+  void answer(const std::string& route, std::string body, int status = 200,
+              std::string type = "application/json") {
+    routes[route] = [=](net::Request&) { return net::Response::text(status, type, body); };
+  }
+  std::vector<Asked> asked(const std::string& route) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Asked> found;
+    for (const Asked& one : asked_)
+      if (one.method + " " + one.path == route) found.push_back(one);
+    return found;
+  }
+
+  net::BodyRule rule(const net::RequestHead&) override { return {.most_bytes = 64 << 20}; }
+  net::Response malformed(int code, std::string_view detail, const std::string&) override {
+    return net::Response::text(code, "text/plain", std::string(detail));
+  }
+  net::Response handle(net::Request& request) override {
+    {
+      const std::lock_guard lock(mutex_);
+      asked_.push_back(
+          {request.method, request.path, request.query, request.body, request.headers});
+    }
+    const auto found = routes.find(request.method + " " + request.path);
+    if (found != routes.end()) return found->second(request);
+    return net::Response::text(
+        404, "application/problem+json",
+        R"({"code":"not_found","detail":"there is no such thing","mend":"look","status":404})");
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Asked> asked_;
+};
+
+struct Done {
+  int code = -1;
+  std::string out, err;
+};
+
+class FlowTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = (fs::temp_directory_path() / "hearth-cli-XXXXXX").string();
+    folder_ = mkdtemp(path.data());
+    net::ServerOptions options;
+    options.listen.push_back({.address = "127.0.0.1"});
+    server_ = net::Server::create(options, handler_, signals_).value();
+    server_->start();
+    setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
+    setenv("HEARTH_URL", format("http://127.0.0.1:{}", server_->port()).c_str(), 1);
+    setenv("HEARTH_TOKEN", "hth_test", 1);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+    unsetenv("HEARTH_URL");
+    unsetenv("HEARTH_TOKEN");
+  }
+
+  Done hearth(std::vector<std::string> words) {
+    words.insert(words.begin(), "hearth");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    const LocalCommands local;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Done done;
+    done.code = run(static_cast<int>(argv.size()), argv.data(), local);
+    std::fflush(stdout);
+    done.out = testing::internal::GetCapturedStdout();
+    done.err = testing::internal::GetCapturedStderr();
+    return done;
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((fs::path(folder_) / name).parent_path());
+    std::ofstream(fs::path(folder_) / name) << text;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(fs::path(folder_) / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // Objects are taken whole and are there from then on.
+  void take_uploads() {
+    handler_.routes["POST /api/v1/uploads"] = [this](net::Request& request) {
+      const auto body = from_json<UploadBody>(request.body).value();
+      uploads_.push_back(body.digest);
+      return net::Response::text(201, "application/json", to_json(UploadResult{"u1", 0}));
+    };
+    handler_.routes["PATCH /api/v1/uploads/u1"] = [](net::Request& request) {
+      return net::Response::text(
+          200, "application/json",
+          to_json(UploadResult{"u1", static_cast<int64_t>(request.body.size())}));
+    };
+    handler_.answer("POST /api/v1/uploads/u1/finish", R"({"digest":"","size_bytes":0})");
+  }
+
+  std::string folder_;
+  Signals signals_;
+  Handler handler_;
+  std::unique_ptr<net::Server> server_;
+  std::vector<std::string> uploads_;
+};
+
+TEST_F(FlowTest, SubmitSendsTheFileItsChangesAndAbsolutePaths) {
+  handler_.answer("POST /api/v1/jobs", job_in("queued"), 201);
+  write("sub/job.yaml",
+        "hearth: 1\nname: it\ncommand: \"true\"\nparams: {lr: 0.1}\n"
+        "datasets: [{path: data, at: d}]\n");
+  const Done done = hearth(
+      {"job", "submit", "--set", "params.lr=0.5", "sub/job.yaml", "--json", "--project", "vision"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out,
+            "{\"id\":\"01HF0000000000000000000001\",\"name\":\"it-1\",\"state\":\"queued\"}\n");
+  const auto asked = handler_.asked("POST /api/v1/jobs");
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].headers.get("Authorization"), "Bearer hth_test");
+  EXPECT_TRUE(asked[0].headers.get("Idempotency-Key"));
+  const auto body = from_json<SubmitBody>(asked[0].body).value();
+  EXPECT_EQ(body.yaml, read("sub/job.yaml"));
+  EXPECT_EQ(body.set,
+            (std::vector<std::string>{"params.lr=0.5", "project=vision",
+                                      format("datasets[0].path=\"{}/sub/data\"", folder_)}));
+  EXPECT_EQ(body.code_digest, "");
+  EXPECT_EQ(hearth({"job", "submit", "sub/job.yaml", "-q"}).out, "01HF0000000000000000000001\n");
+}
+
+TEST_F(FlowTest, SubmitOfACommandBundlesTheDirectory) {
+  take_uploads();
+  handler_.answer("POST /api/v1/jobs", job_in("queued"), 201);
+  write("main.py", "print(1)\n");
+  const Done done = hearth({"job", "submit", "--cpus", "0.5", "--memory", "100MiB", "--",
+                            "/usr/bin/Python3", "main.py", "--json", "it's \"x\""});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out, "it-1\tqueued\t01HF0000000000000000000001\n");
+  const auto body = from_json<SubmitBody>(handler_.asked("POST /api/v1/jobs")[0].body).value();
+  const auto spec = parse_job_yaml(body.yaml);
+  ASSERT_TRUE(spec.ok()) << spec.error().text();
+  EXPECT_EQ(spec->name, "python3");
+  EXPECT_EQ(spec->command.words,
+            (std::vector<std::string>{"/usr/bin/Python3", "main.py", "--json", "it's \"x\""}));
+  EXPECT_EQ(spec->resources.cpus, 0.5);
+  EXPECT_EQ(spec->resources.memory.bytes, 100 << 20);
+  ASSERT_EQ(uploads_.size(), 1U);
+  EXPECT_EQ(body.code_digest, uploads_[0]);
+}
+
+TEST_F(FlowTest, MistakesOfAJobFileAreToldWithoutAServer) {
+  write("bad.yaml", "hearth: 1\nname: Bad Name\ncomand: true\nresources: {cpus: lots}\n");
+  for (const char* verb : {"check", "submit"}) {
+    const Done done = hearth({"job", verb, "bad.yaml"});
+    EXPECT_EQ(done.code, 7);
+    for (const char* words : {"bad.yaml:2: name", "comand", "bad.yaml:4: resources.cpus"})
+      EXPECT_NE(done.err.find(words), std::string::npos) << words << "\n" << done.err;
+  }
+  EXPECT_TRUE(handler_.asked("POST /api/v1/jobs").empty());
+  EXPECT_EQ(hearth({"job", "check", "gone.yaml"}).code, 3);
+}
+
+TEST_F(FlowTest, CheckAsksTheServerAndTellsHowItWouldStart) {
+  write("good.yaml", "hearth: 1\nname: it\ncommand: \"true\"\n");
+  CheckResult result;
+  result.runnable = true;
+  result.reason = {"cpus_short", {}, "waits for 2 CPUs", "ask for less"};
+  handler_.answer("POST /api/v1/jobs/check", to_json(result));
+  Done done = hearth({"job", "check", "good.yaml"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.err.find("would wait: waits for 2 CPUs"), std::string::npos) << done.err;
+  result.runnable = false;
+  handler_.answer("POST /api/v1/jobs/check", to_json(result));
+  EXPECT_EQ(hearth({"job", "check", "good.yaml"}).code, 7);
+  server_.reset();
+  done = hearth({"job", "check", "good.yaml"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.err.find("were not checked"), std::string::npos) << done.err;
+}
+
+TEST_F(FlowTest, FollowPrintsLinesAndExitsAsTheJobDid) {
+  write("job.yaml", "hearth: 1\nname: it\ncommand: \"true\"\n");
+  handler_.answer("POST /api/v1/jobs", job_in("queued"), 201);
+  handler_.answer(
+      "GET /api/v1/jobs/01HF0000000000000000000001/logs",
+      "id: t:1\ndata: {\"rank\":0,\"text\":\"first\"}\n\n"
+      "id: t:2\ndata: {\"rank\":0,\"text\":\"sec\\u00f6nd\"}\n\nevent: end\ndata: {}\n\n",
+      200, "text/event-stream");
+  for (const auto& [state, code] : {std::pair{"succeeded", 0}, {"failed", 1}}) {
+    handler_.answer("GET /api/v1/jobs/01HF0000000000000000000001", job_in(state));
+    const Done done = hearth({"job", "submit", "job.yaml", "--follow"});
+    EXPECT_EQ(done.code, code) << done.err;
+    EXPECT_EQ(done.out, "first\nsec\u00f6nd\n");
+    EXPECT_NE(done.err.find(format("it-1 {}", state)), std::string::npos) << done.err;
+  }
+}
+
+TEST_F(FlowTest, ListsFollowTheirPages) {
+  handler_.routes["GET /api/v1/jobs"] = [](net::Request& request) {
+    const bool second = request.query_value("cursor") == "c2";
+    return net::Response::text(
+        200, "application/json",
+        second ? "{\"items\":[" + job_in("failed") + "]}"
+               : "{\"items\":[" + job_in("running") + "],\"next_cursor\":\"c2\"}");
+  };
+  Done done = hearth({"job", "list", "--filter", "state = running"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out,
+            "it-1\trunning\t2023-11-14T22:13:20Z\t\tann\t01HF0000000000000000000001\t\n"
+            "it-1\tfailed\t2023-11-14T22:13:20Z\t\tann\t01HF0000000000000000000001\t\n");
+  EXPECT_EQ(hearth({"job", "list", "-q", "--limit", "1"}).out, "01HF0000000000000000000001\n");
+  done = hearth({"job", "list", "--json"});
+  const auto node = parse_json(done.out);
+  ASSERT_TRUE(node.ok()) << done.out;
+  EXPECT_EQ(node->items.size(), 2U);
+}
+
+TEST_F(FlowTest, WaitTellsTheEndByItsExitCode) {
+  handler_.answer("GET /api/v1/jobs/it-1", job_in("running"));
+  handler_.answer("GET /api/v1/jobs/01HF0000000000000000000001", job_in("running"));
+  const Done late = hearth({"job", "wait", "it-1", "--timeout", "100ms"});
+  EXPECT_EQ(late.code, 9) << late.err;
+  handler_.answer("GET /api/v1/jobs/01HF0000000000000000000001", job_in("succeeded"));
+  EXPECT_EQ(hearth({"job", "wait", "it-1"}).code, 0);
+  handler_.answer("GET /api/v1/jobs/01HF0000000000000000000001", job_in("cancelled"));
+  EXPECT_EQ(hearth({"job", "wait", "01HF0000000000000000000001"}).code, 1);
+  EXPECT_EQ(hearth({"job", "wait", "nobody"}).code, 3);
+}
+
+TEST_F(FlowTest, ErrorsOfTheServerAreToldWithTheirMend) {
+  Done done = hearth({"job", "show", "nobody"});
+  EXPECT_EQ(done.code, 3);
+  EXPECT_EQ(done.err, "error: there is no such thing\n  look\n");
+  for (const auto& [code, status, exit] : {std::tuple{"denied", 403, 4},
+                                           {"conflict", 409, 5},
+                                           {"busy", 429, 10},
+                                           {"invalid", 400, 7}}) {
+    handler_.answer("GET /api/v1/whoami",
+                    format("{{\"code\":\"{}\",\"detail\":\"d\",\"status\":{}}}", code, status),
+                    status, "application/problem+json");
+    EXPECT_EQ(hearth({"whoami"}).code, exit) << code;
+  }
+}
+
+TEST_F(FlowTest, LogsAreThePlainBytes) {
+  std::string asked;
+  const std::string bytes("a\0b\377\nx\n", 7);
+  handler_.routes["GET /api/v1/jobs/it-1/logs"] = [&](net::Request& request) {
+    asked = request.query;
+    return net::Response::text(200, "text/plain", bytes);
+  };
+  const Done done = hearth({"job", "logs", "it-1", "--rank", "0", "--grep", "a|b", "--timestamps"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out, bytes);
+  EXPECT_EQ(asked, "rank=0&grep=a%7Cb&timestamps=1");
+}
+
+TEST_F(FlowTest, ModelGetChecksTheDigest) {
+  const std::string digest = sha256("weights");
+  ModelVersion version;
+  version.model = "net";
+  version.number = 2;
+  version.digest = digest;
+  version.file_name = "../model.pt";  // of a job that means ill
+  version.size_bytes = 7;
+  Model model;
+  model.name = "net";
+  model.versions = 2;
+  handler_.answer("GET /api/v1/models/net", to_json(model));
+  handler_.answer("GET /api/v1/models/net/versions", "{\"items\":[" + to_json(version) + "]}");
+  handler_.answer("GET /api/v1/objects/" + digest, "weights");
+  EXPECT_EQ(hearth({"model", "get", "net"}).code, 0);
+  EXPECT_EQ(read("model.pt"), "weights");
+  EXPECT_EQ(hearth({"model", "get", "net", "--out", "a/b.pt"}).code, 0);
+  EXPECT_EQ(read("a/b.pt"), "weights");
+  const auto shown = parse_json(hearth({"model", "show", "net", "--json"}).out);
+  ASSERT_TRUE(shown.ok());
+  EXPECT_EQ(shown->find("versions")->text, "2");
+  EXPECT_EQ(shown->find("latest")->find("digest")->text, digest);
+
+  handler_.answer("GET /api/v1/objects/" + digest, "w3ights");
+  const Done damaged = hearth({"model", "get", "net", "--out", "c"});
+  EXPECT_EQ(damaged.code, 8);
+  EXPECT_FALSE(fs::exists(fs::path(folder_) / "c"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);  // nothing half written
+}
+
+TEST_F(FlowTest, DatasetAddHashesUploadsAndSendsTheManifest) {
+  take_uploads();
+  write("letters/b.txt", "beta");
+  write("letters/a/a.txt", "alpha");
+  fs::create_symlink("b.txt", fs::path(folder_) / "letters/link");
+  DatasetVersion made;
+  made.dataset = "letters";
+  handler_.answer("POST /api/v1/datasets/letters/versions", to_json(made), 201);
+  Done done = hearth({"dataset", "add", "letters", "--tag", "v1"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out, "letters@1\n");
+  EXPECT_NE(done.err.find("1 links and others left out"), std::string::npos) << done.err;
+  const auto asked = handler_.asked("POST /api/v1/datasets/letters/versions");
+  auto body = from_json<DatasetVersionBody>(asked[0].body).value();
+  ASSERT_EQ(body.manifest.files.size(), 2U);
+  EXPECT_EQ(body.manifest.files[0].path, "a/a.txt");
+  EXPECT_EQ(body.manifest.files[0].digest, sha256("alpha"));
+  EXPECT_EQ(body.manifest.files[1].digest, sha256("beta"));
+  EXPECT_EQ(body.tags, std::vector<std::string>{"v1"});
+  EXPECT_EQ(uploads_, (std::vector<std::string>{sha256("alpha"), sha256("beta")}));
+
+  uploads_.clear();
+  done = hearth({"dataset", "add", "letters", "--in-place"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(uploads_.empty());
+  body = from_json<DatasetVersionBody>(
+             handler_.asked("POST /api/v1/datasets/letters/versions")[1].body)
+             .value();
+  EXPECT_EQ(body.in_place, fs::canonical(folder_).string() + "/letters");
+  EXPECT_GT(body.manifest.files[0].modified_us, 0);
+  EXPECT_EQ(hearth({"dataset", "add", "letters/b.txt"}).code, 7);
+  EXPECT_EQ(hearth({"dataset", "add", "gone"}).code, 3);
+}
+
+TEST_F(FlowTest, LiveValuesGoAsJson) {
+  const std::string run = R"({"id":"01HF0000000000000000000002","name":"it-1",)"
+                          R"("job_id":"01HF0000000000000000000001"})";
+  handler_.answer("GET /api/v1/runs/it-1", run);
+  handler_.answer("PATCH /api/v1/jobs/01HF0000000000000000000001/live", job_in("running"));
+  EXPECT_EQ(hearth({"run", "set", "it-1", "lr=0.5", "mode=fast", "on=true"}).code, 0);
+  const auto asked = handler_.asked("PATCH /api/v1/jobs/01HF0000000000000000000001/live");
+  const auto body = from_json<LiveBody>(asked.at(0).body).value();
+  EXPECT_EQ(body.values.at("lr").text, "0.5");
+  EXPECT_EQ(body.values.at("mode").text, "\"fast\"");
+  EXPECT_EQ(body.values.at("on").text, "true");
+  EXPECT_EQ(hearth({"run", "set", "it-1", "lr"}).code, 7);
+}
+
+TEST_F(FlowTest, ExportHasEveryPoint) {
+  handler_.answer("GET /api/v1/runs/it-1",
+                  R"({"id":"r","name":"it-1","metrics":{"loss":{"value":1,"step":1}}})");
+  handler_.answer(
+      "GET /api/v1/runs/r/metrics",
+      R"({"key":"loss","points":[{"step":1,"time":"2023-11-14T22:13:20.000000Z",)"
+      R"("value":0.5},{"step":2,"time":"2023-11-14T22:13:21.000000Z","value":"NaN"}]})");
+  EXPECT_EQ(hearth({"run", "export", "it-1"}).out,
+            "metric,step,time,value\nloss,1,2023-11-14T22:13:20.000000Z,0.5\n"
+            "loss,2,2023-11-14T22:13:21.000000Z,NaN\n");
+  EXPECT_TRUE(parse_json(hearth({"run", "export", "it-1", "--format", "json"}).out).ok());
+}
+
+TEST_F(FlowTest, SignInKeepsAContextByTheServersId) {
+  unsetenv("HEARTH_TOKEN");
+  unsetenv("HEARTH_URL");
+  handler_.answer("GET /api/v1/whoami", R"({"kind":"user","user":"ann","server_id":"S1"})");
+  write("token", "hth_ann\n");
+  const std::string url = format("http://127.0.0.1:{}", server_->port());
+  Done done = hearth({"login", url + "/", "--token-file", "token"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(handler_.asked("GET /api/v1/whoami")[0].headers.get("Authorization"), "Bearer hth_ann");
+  EXPECT_EQ(hearth({"whoami", "-q"}).out, "ann\n");
+  EXPECT_EQ(hearth({"context", "list", "-q"}).out, "S1\n");
+  EXPECT_EQ(hearth({"context", "use", "S2"}).code, 3);
+  EXPECT_EQ(hearth({"logout"}).code, 0);
+  EXPECT_EQ(hearth({"whoami"}).code, 6);
+}
+
+TEST_F(FlowTest, StatusIsForScripts) {
+  handler_.answer("GET /readyz", "ready\n", 200, "text/plain");
+  ServerStatus status;
+  status.version = "9";
+  handler_.answer("GET /api/v1/status", to_json(status));
+  EXPECT_EQ(hearth({"status", "--json"}).code, 0);
+  status.ready = false;
+  status.refusing = "the disk is full";
+  handler_.answer("GET /api/v1/status", to_json(status));
+  const Done done = hearth({"status"});
+  EXPECT_EQ(done.code, 10);
+  EXPECT_NE(done.out.find("the disk is full"), std::string::npos);
+  server_.reset();
+  EXPECT_EQ(hearth({"status"}).code, 6);
+}
+
+}  // namespace
+}  // namespace hearth::cli
