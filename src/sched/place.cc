@@ -192,11 +192,47 @@ std::vector<std::string> pools_of(const std::vector<Room>& rooms) {
   return {pools.begin(), pools.end()};
 }
 
+// Enough of everything, of whatever model; makes nothing.
+bool may_fit(const Room& room, const TaskNeed& need) {
+  if (room.cpus < need.milli_cpus || room.memory < need.memory_bytes) return false;
+  int64_t count = gpus_of(need);
+  for (size_t i = 0; count > 0 && i < room.gpus.size(); ++i) {
+    count -= room.gpus[i] && suits(room.node->info.gpus[i], need);
+  }
+  return count <= 0;
+}
+
+// A gang of one, which is most jobs: the same answer as Search gives, without its scratch copies.
+std::optional<Placement> place_one(const std::vector<Room>& rooms, const TaskNeed& need) {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < rooms.size(); ++i) {
+    if (may_fit(rooms[i], need)) candidates.push_back(i);
+  }
+  while (!candidates.empty()) {
+    const auto best = std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](size_t a, size_t b) { return leftover(rooms[a]) < leftover(rooms[b]); });
+    const Room& room = rooms[*best];
+    std::set<std::string> models;
+    for (const Gpu& gpu : room.node->info.gpus) models.insert(gpu.model);
+    if (gpus_of(need) == 0) models = {""};
+    for (const auto& model : models) {
+      if (auto gpus = fit(room, need, model)) return Placement{{*best, std::move(*gpus)}};
+    }
+    candidates.erase(best);  // enough GPUs, but not of one model
+  }
+  return std::nullopt;
+}
+
 // The best over pools and models: the number of tasks placed and how.
 std::pair<size_t, Placement> best_of(const std::vector<Room>& rooms, const QueuedJob& job) {
   std::pair<size_t, Placement> best;
   for (const TaskNeed& need : job.tasks) {
     if (need.gpu_share_milli != 1000 && need.milli_gpus > 0) return best;
+  }
+  if (job.tasks.size() == 1) {
+    if (auto placement = place_one(rooms, job.tasks.front())) best = {1, std::move(*placement)};
+    return best;
   }
   const auto models = models_for(rooms, job);
   for (const auto& pool : pools_of(rooms)) {

@@ -40,19 +40,13 @@ NodeInfo node_of(const MockOptions& options, int64_t number) {
 }  // namespace
 
 MockExecutor::MockExecutor(MockOptions options, Clock& clock)
-    : options_(std::move(options)), clock_(clock), sync_(options_.sync) {
+    : options_(std::move(options)), clock_(clock) {
   for (int64_t i = 0; i < options_.nodes; ++i) nodes_.push_back(node_of(options_, i));
   if (options_.own_thread) thread_ = std::thread([this] { loop(); });
 }
 
 Result<std::unique_ptr<MockExecutor>> MockExecutor::open_default(Clock& clock) {
   return std::make_unique<MockExecutor>(MockOptions{.own_thread = true}, clock);
-}
-
-void MockExecutor::set_sync(
-    std::function<Result<SyncAnswer>(const TaskSpec&, const SyncHead&)> sync) {
-  const std::lock_guard lock(mutex_);
-  sync_ = std::move(sync);
 }
 
 MockExecutor::~MockExecutor() {
@@ -262,7 +256,7 @@ void MockExecutor::step_locked(Tracked& task, std::vector<StateRecord>& states) 
       states.push_back(record_locked(task, TaskState::running));
       task.step = Step::end;
       task.due = task.due + task.script.run;
-      if (sync_) task.poll = now + options_.poll_every;
+      if (options_.sync) task.poll = now + options_.poll_every;
       break;
     case Step::end:
       task.step = Step::over;
@@ -300,17 +294,12 @@ StateRecord MockExecutor::last_state_locked(Tracked& task) {
 }
 
 void MockExecutor::tell(const TaskSpec& spec, const std::vector<StateRecord>& states) {
-  decltype(sync_) sync;
-  {
-    const std::lock_guard lock(mutex_);
-    sync = sync_;
-  }
-  if (!sync) return;
+  if (!options_.sync) return;
   SyncHead head;
   head.protocol = spec.protocol;
   head.epoch = spec.epoch;
   head.states = states;
-  const auto answer = sync(spec, head);
+  const auto answer = options_.sync(spec, head);
   if (answer.ok() && answer->stop) {
     ignore(stop(spec.attempt_id, Duration::seconds(answer->grace_seconds)));
   } else if (!answer.ok() && answer.error().code == Code::gone) {

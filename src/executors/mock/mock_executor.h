@@ -52,8 +52,6 @@ class MockExecutor : public Executor {
   MockExecutor(MockOptions options, Clock& clock);
   // What `hearth up --executor mock` uses: one node, a thread of its own.
   static Result<std::unique_ptr<MockExecutor>> open_default(Clock& clock);
-  // Instead of MockOptions::sync, for one that is there only later; before tasks start.
-  void set_sync(std::function<Result<SyncAnswer>(const TaskSpec&, const SyncHead&)> sync);
   ~MockExecutor() override;
 
   Result<void> start(const Launch& launch) override;
@@ -96,7 +94,6 @@ class MockExecutor : public Executor {
 
   const MockOptions options_;
   Clock& clock_;
-  std::function<Result<SyncAnswer>(const TaskSpec&, const SyncHead&)> sync_;  // under mutex_
   mutable std::mutex mutex_;
   std::map<std::string, Tracked> tasks_;  // by task id
   std::vector<NodeInfo> nodes_;
