@@ -95,10 +95,10 @@ class Meter:
         self.images += len(labels)
         self.steps += 1
 
-    def report(self, step, lr):
+    def report(self, step, epoch, lr):
         seconds = time.perf_counter() - self.began
         hearth.log(step=step, loss=self.loss / self.steps, accuracy=self.right / self.images,
-                   images_per_second=self.images / seconds, lr=lr)
+                   images_per_second=self.images / seconds, lr=lr, epoch=epoch)
         self.reset()
 
 
@@ -124,7 +124,7 @@ def train_epoch(model, optimizer, images, labels, p, epoch):
         optimizer.step()
         meter.add(loss, scores, target)
         if (step + 1) % LOG_EVERY == 0:
-            meter.report(step + 1, lr)
+            meter.report(step + 1, (step + 1) / per_epoch, lr)
     return (epoch + 1) * per_epoch
 
 
@@ -169,7 +169,7 @@ def main():
     for epoch in range(resume(model, optimizer), p.epochs):
         step = train_epoch(model, optimizer, images, labels, p, epoch)
         accuracy, confusion = evaluate(model, test_images, test_labels)
-        hearth.log(step=step, test_accuracy=accuracy, epoch=epoch)
+        hearth.log(step=step, test_accuracy=accuracy, epoch=epoch + 1)
         print("epoch %d of %d: %.2f %% of the test images right, %.1f s"
               % (epoch + 1, p.epochs, 100 * accuracy, time.perf_counter() - began), flush=True)
         with hearth.checkpoint(step=step) as folder:

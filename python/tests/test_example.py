@@ -45,7 +45,7 @@ class FashionTest(support.Case):
         metrics = shim.records("metric")
         reports = [r for r in metrics if "loss" in r["values"]]
         self.assertEqual([r["step"] for r in reports], [20, 40])
-        for name in ("accuracy", "images_per_second", "lr"):
+        for name in ("accuracy", "images_per_second", "lr", "epoch"):
             self.assertIn(name, reports[0]["values"])
         tests = [r["values"]["test_accuracy"] for r in metrics if "test_accuracy" in r["values"]]
         self.assertEqual(len(tests), 2)
