@@ -12,6 +12,7 @@ struct Layout {
   std::string work() const { return root + "/work"; }
   std::string temporary() const { return root + "/tmp"; }
   std::string spool() const { return root + "/spool"; }
+  std::string spent() const { return root + "/spent"; }  // a spool that the server has
   std::string params() const { return root + "/params.json"; }
   std::string live() const { return root + "/live.json"; }
   std::string socket() const { return root + "/sdk.sock"; }

@@ -225,11 +225,11 @@ Result<void> Spool::sync_records() {
   return records_.sync();
 }
 
-Result<bool> Spool::add_frame(std::span<const std::byte> frame, int64_t first_seq,
-                              int64_t last_seq) {
+Result<bool> Spool::add_frame(std::span<const std::byte> frame, int64_t first_seq, int64_t last_seq,
+                              bool always) {
   const std::lock_guard lock(mutex_);
   const auto length = static_cast<int64_t>(frame.size());
-  if (log_.bytes() + records_.bytes() + length > most_bytes_) return false;
+  if (!always && log_.bytes() + records_.bytes() + length > most_bytes_) return false;
   TRY(log_.append(as_text(frame), first_seq, last_seq, 1));
   changed_.notify_all();
   return true;

@@ -87,7 +87,9 @@ class Spool {
   Result<void> add_record(TaskRecord record);
   Result<void> sync_records();
   // A sealed frame. False when the spool is full: the lines are the caller's to count.
-  Result<bool> add_frame(std::span<const std::byte> frame, int64_t first_seq, int64_t last_seq);
+  // `always` is for the one line that says how much was lost.
+  Result<bool> add_frame(std::span<const std::byte> frame, int64_t first_seq, int64_t last_seq,
+                         bool always = false);
   int64_t next_log_seq() const;
 
   // What the task asked to be saved: durable before it is answered, done once the record is in.

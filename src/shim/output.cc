@@ -1,0 +1,199 @@
+#include "shim/output.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/units.h"
+
+namespace hearth::shim {
+namespace {
+
+constexpr Duration kTick = Duration::millis(500);
+constexpr size_t kMostExceptionBytes = 2000;
+constexpr int kMostReadsAtOnce = 16;
+
+}  // namespace
+
+OutputPump::OutputPump(Spool& spool, const std::vector<std::string>& secrets)
+    : spool_(spool),
+      plain_(secrets),
+      writer_(static_cast<uint64_t>(spool.next_log_seq())),
+      buffer_(kReadBytes, '\0') {
+  sources_.push_back({&out_.read, track::Stream::out, Redactor(secrets), {}, true});
+  sources_.push_back({&err_.read, track::Stream::err, Redactor(secrets), {}, true});
+}
+
+Result<std::unique_ptr<OutputPump>> OutputPump::make(Spool& spool,
+                                                     const std::vector<std::string>& secrets) {
+  std::unique_ptr<OutputPump> pump(new OutputPump(spool, secrets));
+  for (os::Pipe* const pipe : {&pump->out_, &pump->err_}) {
+    *pipe = TRY(os::make_pipe());
+    TRY(os::set_nonblocking(pipe->read.get()));
+    fcntl(pipe->read.get(), F_SETPIPE_SZ, static_cast<int>(kPipeBytes));
+  }
+  pump->wake_ = os::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!pump->wake_) return Error::from_errno("making an event descriptor", errno);
+  pump->thread_ = std::thread([raw = pump.get()] { raw->run(); });
+  return pump;
+}
+
+OutputPump::~OutputPump() {
+  if (thread_.joinable()) ignore(finish({}));
+}
+
+void OutputPump::child_started() {
+  out_.write.reset();
+  err_.write.reset();
+}
+
+void OutputPump::wake() {
+  const uint64_t one = 1;
+  if (::write(wake_.get(), &one, sizeof one) < 0 && errno != EAGAIN)
+    log_warning("waking the reader of the output: errno {}", errno);
+}
+
+void OutputPump::say(std::string text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (said_.size() >= kMostSaid) return;
+    said_.push_back(std::move(text));
+  }
+  wake();
+}
+
+Result<void> OutputPump::finish(Duration at_most) {
+  child_started();
+  finish_by_ = system_clock().steady() + at_most;
+  finishing_.store(true);
+  wake();
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+std::string OutputPump::last_exception() const {
+  const std::lock_guard lock(mutex_);
+  return last_exception_;
+}
+
+void OutputPump::run() {
+  for (;;) {
+    const bool finishing = finishing_.load();
+    const Time now = system_clock().steady();
+    const bool any_open = std::any_of(sources_.begin(), sources_.end(),
+                                      [](const Source& source) { return source.open; });
+    if (finishing && (!any_open || now >= finish_by_)) break;
+    const Duration rest = writer_.empty() ? kTick : sealed_at_ + kSealInterval - now;
+    pollfd fds[3] = {{wake_.get(), POLLIN, 0},
+                     {sources_[0].open ? out_.read.get() : -1, POLLIN, 0},
+                     {sources_[1].open ? err_.read.get() : -1, POLLIN, 0}};
+    const auto millis = std::clamp<int64_t>((rest.micros + 999) / 1000, 0, 500);
+    if (poll(fds, 3, static_cast<int>(millis)) < 0 && errno != EINTR) break;
+    uint64_t count = 0;
+    if (fds[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
+    take_said();
+    for (size_t i = 0; i < sources_.size(); ++i)
+      if (fds[i + 1].revents != 0 && !read(sources_[i])) end(sources_[i]);
+    const Time wall = system_clock().now();
+    for (Source& source : sources_)
+      if (source.open && !source.splitter.idle())
+        source.splitter.tick(wall, [&](const auto& line) { append(source.stream, line); });
+    if (!writer_.empty() && system_clock().steady() >= sealed_at_ + kSealInterval) seal();
+  }
+  for (Source& source : sources_)
+    if (source.open) end(source);
+  take_said();
+  seal();
+  if (dropped_ > 0) mark_dropped(static_cast<int64_t>(writer_.next_seq()) - 1, true);
+}
+
+// False at the end.
+bool OutputPump::read(Source& source) {
+  for (int i = 0; i < kMostReadsAtOnce; ++i) {
+    const ssize_t got = ::read(source.fd->get(), buffer_.data(), buffer_.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    const auto text = source.redactor.feed({buffer_.data(), static_cast<size_t>(got)});
+    source.splitter.feed(text, system_clock().now(),
+                         [&](const auto& line) { append(source.stream, line); });
+  }
+  return true;
+}
+
+void OutputPump::end(Source& source) {
+  const auto emit = [&](const track::SplitLine& line) { append(source.stream, line); };
+  const Time now = system_clock().now();
+  if (const auto rest = source.redactor.finish(); !rest.empty())
+    source.splitter.feed(rest, now, emit);
+  source.splitter.finish(now, emit);
+  source.open = false;
+}
+
+void OutputPump::append(track::Stream stream, const track::SplitLine& line) {
+  if (writer_.full()) seal();
+  if (writer_.empty()) sealed_at_ = system_clock().steady();
+  writer_.append(line.time, stream, line.flags, line.bytes);
+  if (stream == track::Stream::err) watch_traceback(line.bytes);
+}
+
+// "Traceback (most recent call last):", lines set in, then "ValueError: bad".
+void OutputPump::watch_traceback(std::string_view line) {
+  if (line.starts_with("Traceback (most recent call last)")) {
+    in_traceback_ = true;
+    return;
+  }
+  if (!in_traceback_ || line.empty() || line[0] == ' ') return;
+  in_traceback_ = false;
+  const std::lock_guard lock(mutex_);
+  last_exception_ = line.substr(0, kMostExceptionBytes);
+}
+
+void OutputPump::take_said() {
+  std::deque<std::string> said;
+  {
+    const std::lock_guard lock(mutex_);
+    said.swap(said_);
+  }
+  for (const std::string& text : said)
+    append(track::Stream::hearth, {system_clock().now(), 0, text});
+}
+
+void OutputPump::seal() {
+  if (writer_.empty()) return;
+  const Bytes bytes = writer_.seal();
+  const track::Frame frame = track::read_frame(bytes).frame;
+  const auto first = static_cast<int64_t>(frame.first_seq);
+  // Room again: first say what is missing.
+  if (dropped_ > 0 && mark_dropped(first - 1, false)) dropped_ = 0;
+  Result<bool> added = dropped_ > 0
+                           ? Result<bool>(false)
+                           : spool_.add_frame(bytes, first, static_cast<int64_t>(frame.last_seq));
+  if (added.ok() && *added) return;
+  if (dropped_ == 0)
+    log_warning("log lines are dropped: {}",
+                added.ok() ? "the spool is full" : added.error().text());
+  dropped_ += frame.count;
+  if (added.ok()) return;
+  const std::lock_guard lock(mutex_);
+  failed_ = added.error();
+}
+
+// The number of a line that was dropped is free for the one that says so.
+bool OutputPump::mark_dropped(int64_t seq, bool always) {
+  track::FrameWriter marker(static_cast<uint64_t>(seq));
+  marker.append(
+      system_clock().now(), track::Stream::hearth, 0,
+      format("{} lines were dropped here: the server was away and the spool was full", dropped_));
+  const auto added = spool_.add_frame(marker.seal(), seq, seq, always);
+  return added.ok() && *added;
+}
+
+}  // namespace hearth::shim

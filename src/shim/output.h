@@ -1,0 +1,82 @@
+// What the user's process writes: pipes -> secrets out -> lines -> frames -> spool. A thread of its
+// own, so that nothing else holds the process up.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "os/process.h"
+#include "shim/redact.h"
+#include "shim/spool.h"
+#include "track/line_splitter.h"
+#include "track/log_frame.h"
+
+namespace hearth::shim {
+
+class OutputPump {
+ public:
+  static constexpr Duration kSealInterval = Duration::millis(20);
+  static constexpr size_t kReadBytes = 256 << 10;
+  static constexpr size_t kPipeBytes = 1 << 20;  // asked for; the kernel may give less
+  static constexpr size_t kMostSaid = 1000;      // lines of our own that wait
+
+  static Result<std::unique_ptr<OutputPump>> make(Spool& spool,
+                                                  const std::vector<std::string>& secrets);
+  ~OutputPump();
+
+  // For the child; close them here once it has started.
+  int out_for_child() const { return out_.write.get(); }
+  int err_for_child() const { return err_.write.get(); }
+  void child_started();
+
+  // A line of the shim's own, among the task's.
+  void say(std::string text);
+  // Reads what is left (for at most so long while somebody holds the pipes), seals and ends.
+  Result<void> finish(Duration at_most);
+  // Of a Python traceback on standard error: its last line.
+  std::string last_exception() const;
+  const Redactor& redactor() const { return plain_; }
+
+ private:
+  struct Source {
+    os::Fd* fd;
+    track::Stream stream;
+    Redactor redactor;
+    track::LineSplitter splitter;
+    bool open = true;
+  };
+  OutputPump(Spool& spool, const std::vector<std::string>& secrets);
+  void run();
+  bool read(Source& source);
+  void end(Source& source);
+  void append(track::Stream stream, const track::SplitLine& line);
+  void watch_traceback(std::string_view line);
+  void take_said();
+  void seal();
+  bool mark_dropped(int64_t seq, bool always);
+  void wake();
+
+  Spool& spool_;
+  const Redactor plain_;
+  os::Pipe out_, err_;
+  os::Fd wake_;
+  std::vector<Source> sources_;
+  track::FrameWriter writer_;
+  std::string buffer_;
+  Time sealed_at_, finish_by_;
+  int64_t dropped_ = 0;  // lines of this stretch
+  bool in_traceback_ = false;
+  mutable std::mutex mutex_;
+  std::deque<std::string> said_;
+  std::string last_exception_;
+  Result<void> failed_;
+  std::atomic<bool> finishing_{false};
+  std::thread thread_;
+};
+
+}  // namespace hearth::shim

@@ -1,0 +1,496 @@
+#include "shim/task.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "shim/packages.h"
+#include "shim/variables.h"
+
+namespace hearth::shim {
+namespace {
+
+constexpr Duration kLook = Duration::seconds(2);         // for checkpoints of other code
+constexpr Duration kMemoryLook = Duration::millis(250);  // where no control group limits it
+constexpr Duration kSlowestMemoryLook = Duration::seconds(2);
+constexpr int kMemoryShare = 20;                           // a look takes at most 1/20 of the time
+constexpr Duration kPackagesAfter = Duration::seconds(2);  // short tasks are spared the cost
+constexpr Duration kDrainPipes = Duration::seconds(2);
+constexpr Duration kRestGrace = Duration::seconds(1);
+constexpr Duration kKillDeadline = Duration::seconds(30);
+constexpr Duration kStoppedSave = Duration::seconds(60);  // of a task that was told to end
+constexpr int64_t kFullDisk = 4 << 20;
+constexpr int kRestScore = 500;  // the kernel ends tasks before it ends us
+
+}  // namespace
+
+Task::Task(const ShimOptions& options, const Layout& layout, const TaskSpec& spec, Spool& spool)
+    : options_(options), layout_(layout), spec_(spec), spool_(spool) {}
+
+Task::~Task() {
+  if (packages_.joinable()) packages_.join();
+}
+
+// --- what the threads and the kernel tell us -------------------------------------------------
+
+void Task::wake() {
+  const uint64_t one = 1;
+  if (::write(wake_.get(), &one, sizeof one) < 0) log_warning("waking the shim: errno {}", errno);
+}
+
+void Task::order_stop(const std::string& stop_class, Duration grace, bool by_signal) {
+  {
+    const std::lock_guard lock(mutex_);
+    // The server's word says more than a signal.
+    if (stop_.asked && (by_signal || !stop_.stop_class.empty())) return;
+    stop_ = {true, stop_class, grace};
+  }
+  wake();
+}
+
+Task::Stop Task::stop() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+void Task::take_signals() {
+  for (;;) {
+    const auto signal = signals_.read();
+    if (!signal.ok() || !*signal) return;
+    order_stop("", Duration::seconds(spec_.grace_seconds), true);
+  }
+}
+
+// While something is fetched from a server that is away.
+bool Task::keep_on(Duration pause) {
+  pollfd fds[2] = {{signals_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  poll(fds, 2, static_cast<int>(pause.micros / 1000));
+  take_signals();
+  const std::lock_guard lock(mutex_);
+  return !stop_.asked && !gone_;
+}
+
+os::TreeQuery Task::tree() const {
+  os::TreeQuery query;
+  if (process_.valid()) {
+    query.roots = {{process_.pid(), process_.start_time()}};
+    query.sessions = {process_.pid()};
+  }
+  if (group_) query.cgroup_procs = group_->procs_files();
+  // The marker finds those that left session and parent; a control group nobody leaves.
+  if (!group_) query.marker = marker_of(spec_);
+  return query;
+}
+
+StateRecord Task::state(TaskState to) const {
+  StateRecord record;
+  record.state = to;
+  return record;
+}
+
+// --- the way ---------------------------------------------------------------------------------
+
+Result<void> Task::open() {
+  signals_ = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP}));
+  os::ignore_signal(SIGPIPE);
+  TRY(os::become_subreaper());
+  wake_ = os::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return Error::from_errno("making an event descriptor", errno);
+  // Before the syncer may replace it.
+  TRY(os::write_file_atomic(layout_.live(), "{\"version\":0,\"values\":{}}\n", 0644, os::Sync::no));
+  syncer_ = std::make_unique<Syncer>(
+      spec_, spool_, layout_.live(),
+      Syncer::Hooks{[this](const SyncAnswer& answer) {
+                      order_stop(answer.stop_class.empty() ? "cancelled" : answer.stop_class,
+                                 Duration::seconds(answer.grace_seconds), false);
+                    },
+                    [this] {
+                      {
+                        const std::lock_guard lock(mutex_);
+                        gone_ = true;
+                      }
+                      order_stop("lost", Duration::seconds(1), false);
+                      wake();
+                    }});
+  return {};
+}
+
+int Task::run() {
+  auto lived = open();
+  if (lived.ok()) {
+    syncer_->start();
+    lived = live();
+  }
+  if (!lived.ok()) {
+    log_error("{}", lived.error().text());
+    kill_rest();
+    return kShimFailed;
+  }
+  return ship();
+}
+
+Result<void> Task::live() {
+  TRY(spool_.add_state(state(TaskState::preparing)));
+  if (!TRY(prepare_task())) return {};
+  TRY(spool_.add_state(state(TaskState::starting)));
+  if (!TRY(start_process())) return {};
+  watch();
+  if (packages_.joinable()) packages_.join();
+  StateRecord saving = state(TaskState::saving);
+  saving.environment = found_packages_;
+  TRY(spool_.add_state(std::move(saving)));
+  kill_rest();
+  TRY(save_rest());
+  return finish(failure_of(spec_, ending_));
+}
+
+Result<bool> Task::prepare_task() {
+  auto prepared =
+      prepare(spec_, layout_, options_, [this](Duration pause) { return keep_on(pause); });
+  take_signals();
+  if (stop().asked) {
+    ending_.stopped = true;
+    ending_.stop_class = stop().stop_class;
+    TRY(finish(failure_of(spec_, ending_)));
+    return false;
+  }
+  if (!prepared.ok()) {
+    TRY(finish(start_failure(spec_, prepared.error())));
+    return false;
+  }
+  prepared_ = std::move(*prepared);
+  return true;
+}
+
+void Task::make_group() {
+  if (!options_.cgroups) return;
+  const os::CgroupSupport support = os::detect_cgroups(
+      {.mount = options_.cgroup_mount, .parent = options_.cgroup_parent, .probe = false});
+  if (support.version == os::CgroupVersion::none || !support.memory) return;
+  const std::string name = "task-" + spec_.task_id;
+  os::CgroupLimits limits{.memory_bytes = spec_.resources.memory.bytes,
+                          .cpus = spec_.resources.cpus};
+  if (spec_.resources.cpu_limit == CpuLimit::hard) limits.cpu_quota = spec_.resources.cpus;
+  // Its name first: whoever comes after us must find it.
+  if (!os::write_file_atomic(layout_.cgroup(), name, 0600, os::Sync::no).ok()) return;
+  auto group = os::Cgroup::create(support, name, limits);
+  if (!group.ok()) {
+    log_warning("no control group: {}", group.error().text());
+    return;
+  }
+  group_ = std::move(*group);
+  ending_.out_of_memory = false;
+}
+
+Result<os::Process> Task::spawn_process() {
+  os::SpawnOptions options;
+  options.argv = prepared_.argv;
+  options.environment = prepared_.environment;
+  options.working_directory = layout_.work();
+  options.standard_out = os::Stdio::from(output_->out_for_child());
+  options.standard_error = os::Stdio::from(output_->err_for_child());
+  options.oom_score_adj = kRestScore;
+  if (group_) options.cgroup_procs = group_->procs_files();
+  if (spec_.uid >= 0)
+    options.identity = os::Identity{static_cast<uid_t>(spec_.uid),
+                                    static_cast<gid_t>(spec_.gid < 0 ? spec_.uid : spec_.gid),
+                                    {}};
+  options.no_new_privileges = spec_.uid >= 0;
+  return os::spawn(options);
+}
+
+Result<bool> Task::start_process() {
+  std::vector<std::string> secrets{spec_.shim_token, spec_.job_token};
+  for (const auto& [name, value] : spec_.secrets) secrets.push_back(value);
+  output_ = TRY(OutputPump::make(spool_, secrets));
+  const auto complain = [this](const std::string& words) { output_->say("hearth: " + words); };
+  saver_ = std::make_unique<Saver>(
+      spec_, spool_, SaverPaths{layout_.work(), prepared_.checkpoint_directory}, complain);
+  saver_->start();
+  sdk_ = TRY(SdkServer::start(layout_.socket(), spec_.uid, spool_,
+                              {[this](const std::string& line) {
+                                 const auto wish = wish_of(line);
+                                 // A model is registered when the task has succeeded.
+                                 if (wish.ok() && wish->kind != "model") saver_->add(line);
+                               },
+                               complain}));
+  make_group();
+  auto process = spawn_process();
+  // A group that cannot be entered: rather watched than not at all.
+  if (!process.ok() && group_ && process.error().code != Code::not_found &&
+      process.error().code != Code::invalid) {
+    drop_group();
+    process = spawn_process();
+  }
+  output_->child_started();
+  if (!process.ok()) {
+    sdk_->finish({});
+    TRY(output_->finish({}));
+    drop_group();
+    TRY(finish(start_failure(spec_, process.error())));
+    return false;
+  }
+  process_ = std::move(*process);
+  started_ = system_clock().steady();
+  StateRecord running = state(TaskState::running);
+  running.environment = prepared_.machine;
+  running.dataset_fingerprints = prepared_.fingerprints;
+  running.limits = !group_ ? "watched" : group_->folders().contains("") ? "cgroup v2" : "cgroup v1";
+  TRY(spool_.add_state(std::move(running)));
+  return true;
+}
+
+// --- while it runs ---------------------------------------------------------------------------
+
+void Task::watch() {
+  if (!spec_.gpus.empty())
+    if (auto gpus = hw::Gpus::open(options_.nvml); gpus.ok()) gpus_ = *gpus;
+  sampler_ = std::make_unique<hw::Sampler>(hw::SampleTarget{group_, tree(), spec_.gpus},
+                                           gpus_.get(), system_clock());
+  if (!group_) memory_.emplace(tree());
+  if (spec_.outputs.checkpoints) {
+    checkpoints_.emplace(prepared_.checkpoint_directory, tree());
+    checkpoints_->begin();
+  }
+  next_sample_ = started_ + options_.first_sample;
+  next_memory_ = started_ + kMemoryLook;
+  next_look_ = started_ + kLook;
+  for (;;) {
+    const auto exit = process_.wait({});
+    if (!exit.ok()) {
+      log_error("{}", exit.error().text());
+      break;
+    }
+    if (*exit) {
+      ending_.exit = **exit;
+      break;
+    }
+    wait_for_something();
+    take_signals();
+    look_after(system_clock().steady());
+  }
+  ending_.stopped = ending_.stopped || stopping_;
+  if (ending_.stopped) ending_.stop_class = stop().stop_class;
+  if (group_) {
+    if (const auto stats = group_->stats(); stats.ok() && stats->oom_kills > 0)
+      ending_.out_of_memory = true;
+    sample(system_clock().steady());  // all that was used
+  }
+  if (!(ending_.exit && ending_.exit->success()))
+    if (const auto space = os::free_space(layout_.work()); space.ok())
+      ending_.disk_full = space->free_bytes < kFullDisk;
+}
+
+void Task::wait_for_something() {
+  const Time now = system_clock().steady();
+  Time next = std::min(next_sample_, kill_at_.micros != 0 ? kill_at_ : next_sample_);
+  if (memory_) next = std::min(next, next_memory_);
+  if (checkpoints_) next = std::min(next, next_look_);
+  if (spec_.time_limit_seconds > 0 && !stopping_)
+    next = std::min(next, started_ + Duration::seconds(spec_.time_limit_seconds));
+  pollfd fds[3] = {
+      {process_.pidfd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  const int64_t micros = std::max<int64_t>(0, (next - now).micros);
+  poll(fds, 3, static_cast<int>(std::min<int64_t>((micros + 999) / 1000, 60'000)));
+  uint64_t count = 0;
+  if (fds[2].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
+}
+
+void Task::look_after(Time now) {
+  if (stop().asked && !stopping_) handle_stop(now);
+  if (spec_.time_limit_seconds > 0 && !stopping_ &&
+      now >= started_ + Duration::seconds(spec_.time_limit_seconds)) {
+    ending_.time_limit = true;
+    order_stop("time_limit", Duration::seconds(spec_.grace_seconds), false);
+    handle_stop(now);
+  }
+  if (kill_at_.micros != 0 && now >= kill_at_) {
+    kill_at_ = {};
+    end_process(SIGKILL);
+  }
+  if (memory_ && now >= next_memory_) watch_memory(now);
+  if (now >= next_sample_) sample(now);
+  if (checkpoints_ && now >= next_look_) look_for_checkpoints(now, false);
+  if (!packages_.joinable() && now >= started_ + kPackagesAfter) describe_packages();
+  // Not while a helper of our own runs: its end is not ours to take here.
+  if (!describing_.load()) os::reap_orphans({process_.pid()});
+}
+
+void Task::handle_stop(Time now) {
+  stopping_ = true;
+  if (const auto written = spool_.add_state(state(TaskState::stopping)); !written.ok())
+    log_error("{}", written.error().text());
+  end_process(SIGTERM);
+  kill_at_ = now + stop().grace;
+}
+
+// SIGTERM to the group of the user's process, SIGKILL to all there is.
+void Task::end_process(int signal) {
+  if (signal == SIGTERM) {
+    // Its number is its group's, and nobody else's before we have waited for it.
+    if (kill(-process_.pid(), SIGTERM) != 0 && errno != ESRCH)
+      log_warning("ending the process group: errno {}", errno);
+    return;
+  }
+  const auto killed = os::kill_tree(tree(), {.first_signal = 0, .deadline = kKillDeadline});
+  if (!killed.ok()) log_error("{}", killed.error().text());
+}
+
+void Task::watch_memory(Time now) {
+  const os::TreeSample sample = memory_->sample();
+  const Time after = system_clock().steady();
+  next_memory_ = after + std::clamp(Duration{(after - now).micros * kMemoryShare}, kMemoryLook,
+                                    kSlowestMemoryLook);
+  if (spec_.resources.memory.bytes <= 0 || ending_.out_of_memory ||
+      sample.pss_bytes + sample.swap_bytes <= spec_.resources.memory.bytes)
+    return;
+  ending_.out_of_memory = true;
+  output_->say(format("hearth: the task uses {}, its limit is {}: it is ended",
+                      format_size(sample.pss_bytes + sample.swap_bytes),
+                      format_size(spec_.resources.memory.bytes)));
+  end_process(SIGKILL);
+}
+
+void Task::sample(Time now) {
+  next_sample_ = now + options_.sample_interval;
+  TaskRecord record{.kind = "sample"};
+  record.values = hw::values(sampler_->sample(), spec_.gpus);
+  if (const auto added = spool_.add_record(std::move(record)); !added.ok())
+    log_error("{}", added.error().text());
+}
+
+void Task::look_for_checkpoints(Time now, bool ended) {
+  next_look_ = now + kLook;
+  for (const SaveWish& wish : checkpoints_->look(now, ended))
+    if (const auto added = saver_->wish(wish); !added.ok()) log_error("{}", added.error().text());
+}
+
+void Task::describe_packages() {
+  describing_.store(true);
+  packages_ = std::thread([this] {
+    found_packages_ = packages_of(prepared_.environment, layout_.temporary(), spec_.uid, spec_.gid);
+    describing_.store(false);
+  });
+}
+
+// --- the end ---------------------------------------------------------------------------------
+
+void Task::kill_rest() {
+  if (!process_.valid() && !group_) return;
+  const os::TreeQuery all = tree();
+  const auto killed =
+      os::kill_tree(all, {.first_signal = SIGTERM, .grace = kRestGrace, .deadline = kKillDeadline});
+  if (!killed.ok()) log_error("{}", killed.error().text());
+  if (group_) ignore(group_->kill_all(kKillDeadline));
+  os::reap_orphans({});
+  drop_group();
+}
+
+void Task::drop_group() {
+  if (!group_) return;
+  if (const auto removed = group_->remove(); !removed.ok()) log_error("{}", removed.error().text());
+  group_.reset();
+  ignore(os::remove_file(layout_.cgroup()));
+}
+
+Result<void> Task::save_rest() {
+  sdk_->finish(kDrainPipes);
+  TRY(spool_.sync_records());
+  if (checkpoints_) look_for_checkpoints(system_clock().steady(), true);
+  const bool succeeded = !failure_of(spec_, ending_);
+  for (const std::string& line : spool_.open_saves()) {
+    const auto wish = wish_of(line);
+    if (!wish.ok() || wish->kind != "model") continue;
+    if (succeeded) saver_->add(line);
+    if (!succeeded) TRY(spool_.finish_save(line));
+  }
+  TRY(saver_->add_outputs(succeeded));
+  if (syncer_->is_gone()) saver_->give_up();
+  saver_->finish(ending_.stopped ? kStoppedSave : Duration{});
+  ending_.last_exception = output_->last_exception();
+  return output_->finish(kDrainPipes);
+}
+
+// The end stands on disk before anybody is told.
+Result<void> Task::finish(std::optional<Failure> failure) {
+  StateRecord last = state(failure ? TaskState::failed : TaskState::succeeded);
+  if (ending_.exit && ending_.exit->signal == 0) last.exit_code = ending_.exit->code;
+  if (failure && failure->text.empty()) failure->text = "the task was lost";
+  if (failure && output_) failure->text = output_->redactor().clean(failure->text);
+  last.failure = std::move(failure);
+  TRY(spool_.add_state(last));
+  return os::write_file_atomic(layout_.exit(), to_json(last) + "\n", 0600, os::Sync::no);
+}
+
+int Task::ship() {
+  const bool all = syncer_->finish();
+  if (!all) return kShimFailed;
+  clean_up();
+  return kShimDone;
+}
+
+void Task::clean_up() {
+  // In one step, so that nobody takes half a spool for a whole one.
+  if (const auto moved = os::rename_file(layout_.spool(), layout_.spent()); !moved.ok())
+    log_warning("{}", moved.error().text());
+  for (const std::string& path : {layout_.work(), layout_.temporary(), layout_.spent()})
+    if (const auto removed = os::remove_tree(path); !removed.ok())
+      log_warning("{}", removed.error().text());
+  for (const std::string& path : {layout_.params(), layout_.live(), layout_.socket()})
+    ignore(os::remove_file(path));
+}
+
+int Task::drain() {
+  if (const auto opened = open(); !opened.ok()) {
+    log_error("{}", opened.error().text());
+    return kShimFailed;
+  }
+  // All that still bears the task's mark, and its group.
+  if (const auto name = os::read_file(layout_.cgroup(), 1024); name.ok()) {
+    const auto support = os::detect_cgroups(
+        {.mount = options_.cgroup_mount, .parent = options_.cgroup_parent, .probe = false});
+    if (auto group = os::Cgroup::open(support, std::string(trim(*name))); group.ok())
+      group_ = std::move(*group);
+  }
+  os::TreeQuery all = tree();
+  all.marker = marker_of(spec_);
+  const auto killed = os::kill_tree(all, {.first_signal = 0, .deadline = kKillDeadline});
+  if (!killed.ok()) log_error("{}", killed.error().text());
+  kill_rest();
+
+  const auto last = spool_.last_state();
+  syncer_->start();
+  if (!last || !finished(last->state)) {
+    const std::string path =
+        spec_.outputs.checkpoints ? spec_.outputs.checkpoints->path : "checkpoints";
+    saver_ = std::make_unique<Saver>(spec_, spool_,
+                                     SaverPaths{layout_.work(), layout_.work() + "/" + path},
+                                     [](const std::string& words) { log_warning("{}", words); });
+    for (const std::string& line : spool_.open_saves())
+      if (const auto wish = wish_of(line); wish.ok() && wish->kind != "model") saver_->add(line);
+    saver_->start();
+    saver_->finish(kStoppedSave);
+    Failure failure;
+    failure.failure_class = FailureClass::lost;
+    failure.rank = spec_.rank;
+    failure.role = spec_.role;
+    failure.text = "the task's supervisor died, and the task was ended with it";
+    if (const auto done = finish(failure); !done.ok()) {
+      log_error("{}", done.error().text());
+      return kShimFailed;
+    }
+  }
+  if (!os::exists(layout_.exit()))
+    ignore(os::write_file_atomic(layout_.exit(), to_json(*spool_.last_state()) + "\n", 0600,
+                                 os::Sync::no));
+  return ship();
+}
+
+}  // namespace hearth::shim
