@@ -19,11 +19,12 @@ class Document {
     for (const auto& route : route_table().routes())
       by_path[document_path(*route)].push_back(route.get());
     for (const auto& [path, routes] : by_path) {
-      if (!paths.empty()) paths += ",";
+      // A line per path, operation and schema, so that a change shows in a review.
+      paths += paths.empty() ? "\n" : ",\n";
       paths += json_quote(path) + ":{";
       bool first = true;
       for (const Route* route : routes) {
-        if (!first) paths += ",";
+        paths += first ? "\n " : ",\n ";
         first = false;
         std::string method(route->method);
         for (char& c : method) c = static_cast<char>(c | 32);
@@ -68,7 +69,7 @@ class Document {
                       [&](const Type& type) { need(type); });
     std::string out;
     for (const auto& [name, schema] : all)
-      out += (out.empty() ? "" : ",") + json_quote(name) + ":" + schema;
+      out += (out.empty() ? "\n" : ",\n") + json_quote(name) + ":" + schema;
     return out;
   }
 
