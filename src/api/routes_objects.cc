@@ -45,6 +45,16 @@ void add_object_routes(RouteTable& table) {
            "An object's bytes; HEAD asks whether it is here and keeps it for an hour", get_object)
       .answers_bytes("application/octet-stream");
   table
+      .add("POST", "/api/v1/objects/have", "haveObjects", "objects",
+           "Which of many objects are here; those are kept for an hour",
+           [](Call& call) -> Result<net::Response> {
+             const auto body = TRY(call.body<DigestsBody>());
+             return json(
+                 StoredObjects{TRY(call.services.records.have_objects(call.who, body.digests))});
+           })
+      .takes<DigestsBody>()
+      .answers<StoredObjects>();
+  table
       .add("POST", "/api/v1/uploads", "createUpload", "objects", "Begins or finds an upload",
            [](Call& call) -> Result<net::Response> {
              const auto body = TRY(call.body<UploadBody>());

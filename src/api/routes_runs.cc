@@ -77,6 +77,29 @@ void add_run_routes(RouteTable& table) {
       .asks("fields", "only these members")
       .versioned();
   table
+      .add("PATCH", "/api/v1/runs/{run}/tags", "setRunTags", "runs", "Sets and takes away tags",
+           [](Call& call) -> Result<net::Response> {
+             const auto body = TRY(call.body<TagsBody>());
+             return versioned(
+                 TRY(call.services.records.set_tags(call.who, call.at("run"), body.tags)));
+           })
+      .takes<TagsBody>()
+      .answers<Run>();
+  table
+      .add(
+          "GET", "/api/v1/lineage", "getLineage", "runs",
+          "What a thing came from and what became of it",
+          [](Call& call) -> Result<net::Response> {
+            const std::string thing = call.query("thing");
+            if (thing.empty())
+              return Error::invalid("the query parameter 'thing' is missing",
+                                    "give ?thing=model:NAME@3, dataset:NAME@2 or run:NAME");
+            return json(TRY(call.services.records.lineage(call.who, call.query("project"), thing)));
+          })
+      .answers<Lineage>()
+      .asks("thing", "dataset:NAME@2, model:NAME@3, run:NAME, job:NAME or sha256:...")
+      .asks("project", "whose name it is");
+  table
       .add("GET", "/api/v1/runs/{run}/metrics", "getMetricHistory", "runs", "A metric over steps",
            metrics)
       .answers<MetricHistory>()

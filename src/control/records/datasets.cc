@@ -280,7 +280,12 @@ Result<DatasetVersion> Records::add_dataset_version(const Identity& who, const s
   State::NewVersion made{*state_, who, tags, std::move(wanted), std::move(digests), {}};
   auto done = made.make();
   // Collected between the first look and the pins: then it is no version.
-  if (done.ok() && made.is_new() && in_place.empty()) done = check_objects(objects, manifest);
+  if (done.ok() && made.is_new()) {
+    if (!TRY(objects.have(made.wanted.manifest_digest)))
+      done = Error::unavailable("the manifest was being collected", "try again");
+    else if (in_place.empty())
+      done = check_objects(objects, manifest);
+  }
   if (!done.ok()) {
     TRY(made.undo());
     return done.error();

@@ -359,4 +359,45 @@ struct Describe<Problem> {
   }
 };
 
+struct TagsBody {
+  std::map<std::string, std::string> tags;
+  bool operator==(const TagsBody&) const = default;
+};
+template <>
+struct Describe<TagsBody> {
+  static constexpr std::string_view name = "Tags", doc = "Tags to set.";
+  static void fields(Fields<TagsBody>& f) {
+    f("tags", &TagsBody::tags, "name to value; an empty value takes the tag away")
+        .required()
+        .min(1)
+        .max(100);
+  }
+};
+
+struct DigestsBody {
+  std::vector<std::string> digests;
+  bool operator==(const DigestsBody&) const = default;
+};
+template <>
+struct Describe<DigestsBody> {
+  static constexpr std::string_view name = "Digests", doc = "Objects that are asked for.";
+  static void fields(Fields<DigestsBody>& f) {
+    f("digests", &DigestsBody::digests, "of the objects")
+        .required()
+        .max(10'000)
+        .matches("sha256:[0-9a-f]{64}", "sha256: and 64 hex digits");
+  }
+};
+struct StoredObjects {
+  std::map<std::string, int64_t> sizes;
+  bool operator==(const StoredObjects&) const = default;
+};
+template <>
+struct Describe<StoredObjects> {
+  static constexpr std::string_view name = "StoredObjects", doc = "Those that are here.";
+  static void fields(Fields<StoredObjects>& f) {
+    f("sizes", &StoredObjects::sizes, "digest to size in bytes; kept for an hour");
+  }
+};
+
 }  // namespace hearth
