@@ -132,12 +132,14 @@ class Watcher {
   void look() {
     const auto job = client_.get_as<Job>("/api/v1/jobs/" + job_id_);
     if (!job.ok()) return;  // the stream of lines tells of a lost server
-    if (job->state != state_ || (job->reason && job->reason->text != reason_)) {
+    // Numbers in a reason's text change all the time; its code says when it is another one.
+    const std::string reason = job->reason ? job->reason->code : "";
+    if (job->state != state_ || reason != reason_) {
       state_ = job->state;
-      reason_ = job->reason ? job->reason->text : "";
+      reason_ = reason;
       if (!below_.drawn() && !finished(job->state))
         below_.say(format("hearth: {}{}", word(job->state),
-                          reason_.empty() ? "" : ": " + printable(reason_)));
+                          reason.empty() ? "" : ": " + printable(job->reason->text)));
     }
     if (job->run_id.empty()) return;
     const auto run = client_.get_as<Run>("/api/v1/runs/" + job->run_id);
