@@ -1,6 +1,7 @@
 // dataset add, list, show, delete.
 #include <atomic>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/bytes.h"
@@ -101,13 +102,31 @@ Result<Manifest> list_files(const std::string& root, int64_t& total_bytes, int64
   return manifest;
 }
 
+constexpr size_t kAskedAtOnce = 10'000;  // the most digests of one question
+
+// Which of the files' objects the server has.
+Result<std::set<std::string>> find_present(Server& server, const Manifest& manifest) {
+  std::set<std::string> present;
+  for (size_t at = 0; at < manifest.files.size(); at += kAskedAtOnce) {
+    DigestsBody body;
+    for (size_t i = at; i < std::min(at + kAskedAtOnce, manifest.files.size()); ++i)
+      body.digests.push_back(manifest.files[i].digest);
+    const auto answer =
+        TRY(server.api().send_as<StoredObjects>("POST", "/api/v1/objects/have", to_json(body)));
+    for (const auto& [digest, size] : answer.sizes) present.insert(digest);
+  }
+  return present;
+}
+
 Result<void> upload_all(Server& server, const std::string& root, const Manifest& manifest,
                         int64_t total_bytes) {
+  std::set<std::string> present = TRY(find_present(server, manifest));
   Progress progress("Uploading", total_bytes);
   int64_t before = 0;
   for (const ManifestFile& file : manifest.files) {
-    TRY(server.api().upload(file.digest, root + "/" + file.path, file.size_bytes,
-                            [&](int64_t done, int64_t) { progress.set(before + done); }));
+    if (present.insert(file.digest).second)
+      TRY(server.api().upload(file.digest, root + "/" + file.path, file.size_bytes,
+                              [&](int64_t done, int64_t) { progress.set(before + done); }));
     before += file.size_bytes;
     progress.set(before);
   }

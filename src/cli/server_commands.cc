@@ -1,16 +1,12 @@
-// status, version, backup, node list, lineage, and the nouns of later versions.
+// status, version, backup, node list, and the nouns of later versions.
 #include "base/format.h"
 #include "base/units.h"
 #include "cli/connect.h"
-#include "domain/dataset.h"
-#include "domain/model.h"
 #include "domain/node.h"
 #include "domain/wire/api.h"
 
 namespace hearth::cli {
 namespace {
-
-using client::path_part;
 
 Result<int> status(const Globals& globals) {
   Server server = TRY(Server::open(globals));
@@ -73,80 +69,6 @@ Result<int> list_nodes(const Globals& globals) {
       "There is no node.");
 }
 
-void add_run_lineage(Facts& facts, const Run& run) {
-  facts.add("run", format("{} ({})", run.name, run.id)).add("by", run.owner).add("job", run.job_id);
-  if (!run.code_digest.empty()) facts.add("code", run.code_digest);
-  if (!run.git.commit.empty())
-    facts.add("git", format("{} {} {}{}", run.git.commit, run.git.branch, run.git.remote,
-                            run.git.dirty ? ", uncommitted changes " + run.git.diff_digest : ""));
-  for (const auto& [name, value] : run.params) facts.add("param " + name, printable(value));
-  for (const UsedDataset& used : run.datasets)
-    facts.add("data",
-              format("{} {}", used.path.empty() ? used.name + "@" + used.version : used.path,
-                     used.digest));
-  for (const std::string& model : run.models) facts.add("made", model);
-}
-
-// A model's version, a run or a job: what went into it and what came out. A dataset: who read it.
-Result<int> lineage(const Globals& globals, const std::string& thing) {
-  Server server = TRY(Server::open(globals));
-  const size_t at = thing.find('@');
-  const std::string name = thing.substr(0, at);
-  const std::string version = at == std::string::npos ? "" : thing.substr(at + 1);
-  Facts facts;
-  const auto model =
-      server.api().get_as<Model>("/api/v1/models/" + path_part(name), server.in_project());
-  if (model.ok()) {
-    const std::string wanted = version.empty() ? std::to_string(model->versions) : version;
-    const auto found = TRY(server.api().get_as<ModelVersion>(
-        "/api/v1/models/" + path_part(name) + "/versions/" + path_part(wanted),
-        server.in_project()));
-    facts.add("model", format("{}@{} {}", found.model, found.number, found.digest));
-    if (!found.run_id.empty()) {
-      const Run run = TRY(server.run(found.run_id));
-      if (globals.json) {
-        print_json(format("{{\"model\":{},\"run\":{}}}", to_json(found), to_json(run)));
-        return kExitOk;
-      }
-      add_run_lineage(facts, run);
-    } else if (globals.json) {
-      print_json(format("{{\"model\":{}}}", to_json(found)));
-      return kExitOk;
-    }
-    facts.print();
-    return kExitOk;
-  }
-  if (model.error().code != Code::not_found) return model.error();
-  const auto dataset =
-      server.api().get_as<Dataset>("/api/v1/datasets/" + path_part(name), server.in_project());
-  if (dataset.ok()) {
-    std::vector<Node> readers;
-    for (Node& item : TRY(list_items(server, "/api/v1/runs", server.in_project(),
-                                     ListArgs{"", "", int64_t{kMostRows}}))) {
-      const auto run = TRY(from_node<Run>(item));
-      for (const UsedDataset& used : run.datasets)
-        if (used.name == name && (version.empty() || used.version == version)) {
-          facts.add("read by", format("{} ({}), version {}", run.name, run.id, used.version));
-          readers.push_back(std::move(item));
-          break;
-        }
-    }
-    if (globals.json)
-      print_list_json(readers);
-    else
-      facts.print();
-    return kExitOk;
-  }
-  const Run run = TRY(server.run(thing));
-  if (globals.json) {
-    print_json(to_json(run));
-    return kExitOk;
-  }
-  add_run_lineage(facts, run);
-  facts.print();
-  return kExitOk;
-}
-
 void add_later_nouns(Tree& tree) {
   Group top = tree.top();
   for (const auto& [name, doc] : {std::pair{"env", "Environments with names and versions"},
@@ -173,10 +95,7 @@ void add_server_commands(Tree& tree) {
   top.command("backup", "Saves the whole server while it runs")
       .needs(*file, "FILE", "a tar file")
       .does([file, &globals] { return backup(globals, *file); });
-  auto thing = std::make_shared<std::string>();
-  top.command("lineage", "What a thing was made from, or who used it")
-      .needs(*thing, "THING", "MODEL[@V], DATASET[@V], run or job")
-      .does([thing, &globals] { return lineage(globals, *thing); });
+  add_lineage_command(tree);
   Group node = tree.group("node", "Machines that run tasks");
   node.command("list", "Lists them").does([&globals] { return list_nodes(globals); });
   node.later("cordon", "Closes a node to new tasks");

@@ -111,6 +111,7 @@ void add_job_submit_commands(Tree& tree, Group& job);
 void add_run_commands(Tree& tree);
 void add_model_commands(Tree& tree);
 void add_dataset_commands(Tree& tree);
+void add_lineage_command(Tree& tree);
 void add_completion_command(Tree& tree);
 
 }  // namespace hearth::cli

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "cli/local.h"
+#include "domain/lineage.h"
 #include "domain/model.h"
 #include "domain/wire/api.h"
 #include "net/server.h"
@@ -327,6 +328,10 @@ TEST_F(FlowTest, ModelGetChecksTheDigest) {
 TEST_F(FlowTest, DatasetAddHashesUploadsAndSendsTheManifest) {
   take_uploads();
   write("letters/b.txt", "beta");
+  write("letters/c.txt", "beta");  // the same bytes go once
+  write("letters/d.txt", "known");
+  handler_.answer("POST /api/v1/objects/have",
+                  format("{{\"sizes\":{{\"{}\":5}}}}", sha256("known")));
   write("letters/a/a.txt", "alpha");
   fs::create_symlink("b.txt", fs::path(folder_) / "letters/link");
   DatasetVersion made;
@@ -338,7 +343,7 @@ TEST_F(FlowTest, DatasetAddHashesUploadsAndSendsTheManifest) {
   EXPECT_NE(done.err.find("1 links and others left out"), std::string::npos) << done.err;
   const auto asked = handler_.asked("POST /api/v1/datasets/letters/versions");
   auto body = from_json<DatasetVersionBody>(asked[0].body).value();
-  ASSERT_EQ(body.manifest.files.size(), 2U);
+  ASSERT_EQ(body.manifest.files.size(), 4U);
   EXPECT_EQ(body.manifest.files[0].path, "a/a.txt");
   EXPECT_EQ(body.manifest.files[0].digest, sha256("alpha"));
   EXPECT_EQ(body.manifest.files[1].digest, sha256("beta"));
@@ -356,6 +361,40 @@ TEST_F(FlowTest, DatasetAddHashesUploadsAndSendsTheManifest) {
   EXPECT_GT(body.manifest.files[0].modified_us, 0);
   EXPECT_EQ(hearth({"dataset", "add", "letters/b.txt"}).code, 7);
   EXPECT_EQ(hearth({"dataset", "add", "gone"}).code, 3);
+}
+
+TEST_F(FlowTest, LineageIsATreeBothWays) {
+  Lineage lineage;
+  lineage.root = "run:1";
+  lineage.nodes = {{"run:1", "run", "1", "it-1", "", "finished", "", {}},
+                   {"dataset:1", "dataset", "1", "letters@1", "", "", "sha256:d", {}},
+                   {"model:1", "model", "1", "net@2", "", "", "sha256:m", {}},
+                   {"run:2", "run", "2", "use-1", "", "", "", {}}};
+  lineage.edges = {{"dataset:1", "run:1", "read"},
+                   {"run:1", "model:1", "made"},
+                   {"model:1", "run:2", "read"},
+                   {"run:2", "run:1", "a circle ends"}};
+  std::vector<std::string> things;
+  handler_.routes["GET /api/v1/lineage"] = [&](net::Request& request) {
+    things.push_back(*request.query_value("thing"));
+    const bool known = things.back() == "run:it-1";
+    return known ? net::Response::text(200, "application/json", to_json(lineage))
+                 : net::Response::text(404, "application/problem+json",
+                                       R"({"code":"not_found","detail":"no","status":404})");
+  };
+  const Done done = hearth({"lineage", "it-1"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(things, (std::vector<std::string>{"model:it-1", "dataset:it-1", "run:it-1"}));
+  EXPECT_EQ(done.out.substr(0, done.out.find("became")),
+            "run it-1  finished\n"
+            "came from\n"
+            "  dataset letters@1  sha256:d  (read)\n"
+            "  run use-1  (a circle ends)\n"
+            "    model net@2  sha256:m  (read)\n");
+  EXPECT_NE(done.out.find("became\n  model net@2  sha256:m  (made)\n    run use-1  (read)\n"),
+            std::string::npos)
+      << done.out;
+  EXPECT_EQ(hearth({"lineage", "model:x"}).code, 3);
 }
 
 TEST_F(FlowTest, LiveValuesGoAsJson) {
