@@ -114,5 +114,35 @@ TEST_F(Shim, CheckpointsOfOtherCodeAreFound) {
   EXPECT_EQ(files, (std::map<int64_t, size_t>{{7, 2}, {500, 1}}));
 }
 
+TEST_F(Shim, TheSdkItselfIsUnderstood) {
+  spec_.outputs.checkpoints = CheckpointOutput{"ckpt", 3};
+  spec_.params["epochs"] = Param{AnyJson{"2"}};
+  ASSERT_TRUE(os::write_file_atomic(dir_ / "train.py", R"PY(
+import os
+import hearth
+p = hearth.params(epochs=1, extra="x")
+assert p.epochs == 2, p.epochs
+for epoch in range(p.epochs):
+    lr = hearth.live("lr", 0.01, step=epoch)
+    hearth.log(step=epoch, loss=1.0 / (epoch + 1), lr=lr)
+    with hearth.checkpoint(step=epoch) as d:
+        (d / "model.txt").write_text("epoch %d" % epoch)
+hearth.log_table("confusion", [[1, 2], [3, 4]])
+if os.fork() == 0:
+    hearth.log(step=100, child=1)
+    raise SystemExit
+os.wait()
+)PY")
+                  .ok());
+  EXPECT_EQ(run("python3 " + (dir_ / "train.py"), {"--sdk", HEARTH_PYTHON}), kShimDone);
+  EXPECT_EQ(last().state, TaskState::succeeded) << fake_.log(track::Stream::err);
+  EXPECT_EQ(fake_.records("metric").size(), 3u);
+  EXPECT_EQ(fake_.records("checkpoint").size(), 2u);
+  EXPECT_EQ(fake_.records("params").at(0).texts.at("extra"), "x");
+  ASSERT_EQ(fake_.records("artifact").size(), 1u);
+  EXPECT_EQ(fake_.records("artifact")[0].kind_of_artifact, "table");
+  EXPECT_EQ(fake_.log(track::Stream::hearth), "");
+}
+
 }  // namespace
 }  // namespace hearth::shim

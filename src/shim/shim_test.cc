@@ -267,6 +267,7 @@ int main(int argc, char** argv) {
     options.cgroup_parent = "hearth-test";
     for (int i = 3; i < argc; ++i) {
       options.drain = options.drain || std::string_view(argv[i]) == "--drain";
+      if (std::string_view(argv[i]) == "--sdk") options.sdk_directory = argv[i + 1];
       options.cgroups = options.cgroups && std::string_view(argv[i]) != "--watch";
     }
     return hearth::shim::run_shim(options);
