@@ -48,15 +48,16 @@ void step(Reconciled& r, Time now) {
       r.changed |= advance(job, JobTrigger::all_run, now);
     if (verdict.state == AttemptState::saving && job.state != JobState::saving)
       r.changed |= advance(job, JobTrigger::all_ended, now);
-    const size_t phases = job.phases.size();
-    enter_phase(job, phase_of(r.tasks), now);
-    r.changed |= job.phases.size() != phases;
+    const std::vector<Phase> before = job.phases;
+    take_phases(job, *r.attempt, r.tasks);
+    r.changed |= job.phases != before;
     return;
   }
   if (finished(job.state) || job.state == JobState::queued) return;
   r.attempt->finished_at = now;
   r.attempt->failure = verdict.failure;
   r.changed = r.attempt_ended = true;
+  take_phases(job, *r.attempt, r.tasks);
   const Outcome outcome = after_attempt(job, *r.attempt, r.unit);
   if (job.stop_asked_at.micros != 0 && verdict.state == AttemptState::failed)
     r.attempt->state = AttemptState::cancelled;
@@ -64,14 +65,6 @@ void step(Reconciled& r, Time now) {
   if (outcome.counts) ++job.retries_used;
   if (outcome.back_off.micros > 0) job.next_attempt_at = now + outcome.back_off;
   CHECK(advance(job, outcome.trigger, now));
-}
-
-// The start of the user's process is the shim's to say, not the time we heard of it.
-void take_start_time(Reconciled& r) {
-  if (r.job.started_at.micros == 0) return;
-  for (const Task& task : r.tasks)
-    if (task.running_at.micros != 0 && r.attempt->number == 1)
-      r.job.started_at = std::min(r.job.started_at, task.running_at);
 }
 
 Result<void> write_run(db::Session& session, const Job& job) {
@@ -101,7 +94,6 @@ Result<std::optional<Reconciled>> look(db::Session& session, Context& context,
       TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1 ORDER BY rank", {r.attempt->id}));
   r.unit = context.random.unit();
   step(r, context.clock.now());
-  if (r.changed) take_start_time(r);
   return std::optional(std::move(r));
 }
 

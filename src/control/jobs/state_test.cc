@@ -1,9 +1,9 @@
 #include "control/jobs/state.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 namespace hearth::control {
 namespace {

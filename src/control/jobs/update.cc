@@ -44,31 +44,6 @@ Verdict judge(const Attempt& attempt, std::span<const Task> tasks) {
   return verdict;
 }
 
-std::string phase_of(std::span<const Task> tasks) {
-  TaskState earliest = TaskState::succeeded;
-  bool stopping = false;
-  for (const Task& task : tasks) {
-    stopping |= task.state == TaskState::stopping;
-    if (!finished(task.state)) earliest = std::min(earliest, task.state);
-  }
-  if (stopping) return "stopping";
-  switch (earliest) {
-    case TaskState::created:
-    case TaskState::preparing:
-      return "preparing";
-    case TaskState::starting:
-      return "starting";
-    case TaskState::running:
-      return "running";
-    case TaskState::saving:
-      return "saving";
-    case TaskState::stopping:
-      return "stopping";
-    default:
-      return "saving";
-  }
-}
-
 Outcome after_attempt(const Job& job, const Attempt& attempt, double unit) {
   Outcome outcome;
   if (attempt.state == AttemptState::succeeded) return outcome;
@@ -105,6 +80,37 @@ void enter_phase(Job& job, const std::string& name, Time now) {
     if (open) last.seconds = std::max(1e-6, (now - last.started_at).seconds());
   }
   if (!name.empty()) job.phases.push_back({name, now, 0, job.attempts});
+}
+
+void take_phases(Job& job, const Attempt& attempt, std::span<const Task> tasks) {
+  struct Mark {
+    const char* phase;
+    Time Task::* at;
+  };
+  constexpr Mark marks[] = {{"preparing", &Task::preparing_at},
+                            {"starting", &Task::starting_at},
+                            {"running", &Task::running_at},
+                            {"stopping", &Task::stopping_at},
+                            {"saving", &Task::saving_at}};
+  std::vector<std::pair<std::string, Time>> begins{{"preparing", attempt.created_at}};
+  for (const Mark& mark : marks) {
+    Time last{0};
+    bool all = !tasks.empty();
+    for (const Task& task : tasks) {
+      all &= (task.*mark.at).micros != 0;
+      last = std::max(last, task.*mark.at);
+    }
+    if (!all || mark.at == &Task::preparing_at) continue;
+    begins.emplace_back(mark.phase, std::max(last, begins.back().second));
+  }
+  std::erase_if(job.phases, [&](const Phase& phase) {
+    return phase.attempt == attempt.number && phase.name != "queued";
+  });
+  for (const auto& [name, at] : begins) enter_phase(job, name, at);
+  for (const Task& task : tasks)
+    if (task.running_at.micros != 0 && attempt.number == 1)
+      job.started_at =
+          job.started_at.micros == 0 ? task.running_at : std::min(job.started_at, task.running_at);
 }
 
 bool advance(Job& job, JobTrigger trigger, Time now) {

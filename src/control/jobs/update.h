@@ -20,9 +20,6 @@ struct Verdict {
 };
 Verdict judge(const Attempt& attempt, std::span<const Task> tasks);
 
-// The phase of the timeline the attempt is in: the earliest of its unfinished tasks'.
-std::string phase_of(std::span<const Task> tasks);
-
 // What an ended attempt means for its job.
 struct Outcome {
   JobTrigger trigger = JobTrigger::succeeded;
@@ -35,6 +32,11 @@ Outcome after_attempt(const Job& job, const Attempt& attempt, double unit);
 
 // Applies a trigger: state, times, phases. Returns false if the table does not allow it.
 bool advance(Job& job, JobTrigger trigger, Time now);
+
+// Puts the phases of the attempt's own tasks in place of what was seen of them: their times come
+// from the shims, so a phase that began and ended between two looks is there too. The slowest task
+// decides when a phase ends; `now` is the end of the last one, or {0} while it lasts.
+void take_phases(Job& job, const Attempt& attempt, std::span<const Task> tasks);
 
 // Ends the running phase and begins `name` (nothing when it is the same); "" only ends.
 void enter_phase(Job& job, const std::string& name, Time now);

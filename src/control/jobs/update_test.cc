@@ -25,7 +25,6 @@ TEST(Judge, AGangIsAsFarAsItsSlowestTask) {
   const Attempt attempt;
   std::vector<Task> tasks{task(0, TaskState::running), task(1, TaskState::preparing)};
   EXPECT_EQ(judge(attempt, tasks).state, AttemptState::starting);
-  EXPECT_EQ(phase_of(tasks), "preparing");
   tasks[1].state = TaskState::running;
   EXPECT_EQ(judge(attempt, tasks).state, AttemptState::running);
   tasks[0].state = TaskState::succeeded;
@@ -112,6 +111,30 @@ TEST(Advance, PhasesFollowEachOtherWithoutGaps) {
   EXPECT_EQ(job.phases[0].seconds, 2);
   EXPECT_EQ(job.phases[1].seconds, 3);
   EXPECT_EQ(job.finished_at.micros, 5'000'000);
+}
+
+TEST(TakePhases, TheTasksTellTheTimesEvenOfWhatNobodySaw) {
+  Job job;
+  job.attempts = 1;
+  enter_phase(job, "queued", {0});
+  enter_phase(job, "preparing", {1'000'000});
+  Attempt attempt;
+  attempt.created_at = {1'000'000};
+  Task fast = task(0, TaskState::saving), slow = task(1, TaskState::saving);
+  fast.starting_at = {2'000'000};
+  slow.starting_at = {3'000'000};
+  fast.running_at = slow.running_at = {4'000'000};
+  fast.saving_at = {5'000'000};
+  slow.saving_at = {9'000'000};
+  const std::vector<Task> tasks{fast, slow};
+  take_phases(job, attempt, tasks);
+  take_phases(job, attempt, tasks);  // once more changes nothing
+  std::vector<std::pair<std::string, double>> seen;
+  for (const Phase& phase : job.phases) seen.emplace_back(phase.name, phase.seconds);
+  const std::vector<std::pair<std::string, double>> wanted{
+      {"queued", 1}, {"preparing", 2}, {"starting", 1}, {"running", 5}, {"saving", 0}};
+  EXPECT_EQ(seen, wanted);
+  EXPECT_EQ(job.started_at.micros, 4'000'000);
 }
 
 TEST(StateTable, EveryStateCanBeLeftAndReached) {
