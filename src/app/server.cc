@@ -132,7 +132,10 @@ class RunningServer : public HearthServer {
     TRY(open_services());
     TRY(open_executor());
     TRY(listen(address));
-    if (first) TRY(write_context(*first));
+    if (first)
+      TRY(write_context(*first));
+    else
+      TRY(refresh_context());
     return start_all();
   }
 
@@ -286,6 +289,19 @@ class RunningServer : public HearthServer {
     contexts.contexts[id] = std::move(context);
     contexts.current = id;
     return client::save_contexts(contexts);
+  }
+
+  // After a start on another port, or of a restored directory: who knew the server still does.
+  Result<void> refresh_context() {
+    auto contexts = client::load_contexts();
+    if (!contexts.ok()) return {};  // the user's own file; a server does not end for it
+    const auto known = contexts->contexts.find(access_->server_id());
+    if (known == contexts->contexts.end() || known->second.url == url_) return {};
+    known->second.url = url_;
+    known->second.data = paths_.root;
+    const auto saved = client::save_contexts(*contexts);
+    if (!saved.ok()) log_warning("{}", saved.error().text());
+    return {};
   }
 
   Result<std::string> backup() {

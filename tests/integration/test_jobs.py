@@ -66,7 +66,10 @@ class Ends(ServerCase):
         slow = self.server.submit(job_text("sleep 60"))
         self.assertEqual(self.server.run("job", "wait", slow, "--timeout", "1s").returncode, 9)
         self.server.ok("job", "cancel", slow)
-        done = self.server.run("job", "submit", "--name", "bare", "--follow", "--", "echo", "a b")
+        folder = os.path.join(self.server.root, "empty")
+        os.makedirs(folder)
+        done = self.server.run("job", "submit", "--name", "bare", "--follow", "--", "echo", "a b",
+                               cwd=folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("a b", done.stdout)
 

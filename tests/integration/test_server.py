@@ -117,10 +117,13 @@ class Refusals(ServerCase):
         self.assertIn("never", done.stderr)
 
     def test_a_task_token_touches_no_other_job(self):
-        job = self.server.submit(job_text("echo $HEARTH_TOKEN > token; cat token; sleep 30"))
-        other = self.server.submit(job_text("sleep 30"))
-        token = eventually(lambda: [t for t in self.server.lines(job) if t.startswith("hth_")],
-                           "the job's token")[0]
+        path = os.path.join(self.server.root, "token")
+        job = self.server.submit(job_text("echo $HEARTH_TOKEN; echo $HEARTH_TOKEN > %s; sleep 60" % path))
+        other = self.server.submit(job_text("sleep 60"))
+        eventually(lambda: os.path.exists(path) and os.path.getsize(path) > 40, "the job's token")
+        self.assertEqual(self.server.lines(job), ["***"], "a token is blacked out in logs")
+        with open(path) as file:
+            token = file.read().strip()
         self.assertEqual(self.server.http("GET", "/api/v1/jobs/" + job, token=token).status, 200)
         refused = self.server.http("POST", "/api/v1/jobs/%s/cancel" % other, body={}, token=token)
         self.assertIn(refused.status, (403, 404), refused.body)
