@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "client/contexts.h"
 #include "control/backup/backup.h"
+#include "control/filter_regex.h"
 #include "control/notify/notify.h"
 #include "control/retention/retention.h"
 #include "db/sqlite/sqlite.h"
@@ -213,7 +214,10 @@ class RunningServer : public HearthServer {
     control::IngestOptions ingest;
     ingest.directory = paths_.logs();
     ingest_ = std::make_unique<control::Ingest>(context(), ingest);
-    records_ = std::make_unique<control::Records>(context(), *access_);
+    control::use_regex_in_filters();
+    control::RecordsOptions records;
+    records.path_roots = args_.path_roots;
+    records_ = std::make_unique<control::Records>(context(), *access_, records);
     control::NotifyOptions notify;
     notify.enabled = args_.webhooks;
     notify.allow_local = args_.webhooks_local;
