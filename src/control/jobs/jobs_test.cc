@@ -70,7 +70,7 @@ TEST_F(JobsTest, GoesFromQueuedToSucceededWithItsRun) {
   EXPECT_NE(ended.finished_at.micros, 0);
   EXPECT_EQ(ended.phases.front().name, "queued");
   world.write([&](db::Session& session) -> Result<void> {
-    const Run run = TRY(db::Table<Run>::need(session, job.run_id));
+    const hearth::Run run = TRY(db::Table<hearth::Run>::need(session, job.run_id));
     EXPECT_EQ(run.status, RunStatus::finished);
     EXPECT_EQ(run.params.at("lr"), "0.1");
     EXPECT_EQ(run.tags.at("team"), "vision");
