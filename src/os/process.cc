@@ -152,10 +152,21 @@ Result<void> become_subreaper() {
 }
 
 size_t reap_orphans(const std::vector<pid_t>& except) {
+  const auto kept = [&](pid_t pid) {
+    return std::find(except.begin(), except.end(), pid) != except.end();
+  };
   size_t reaped = 0;
+  // One call tells that there is nothing to do, as mostly.
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+      return reaped;
+    if (kept(info.si_pid)) break;
+    if (waitpid(info.si_pid, nullptr, WNOHANG) == info.si_pid) ++reaped;
+  }
+  // One that is kept stands before the others: those have to be looked for.
   for (const ProcessInfo& info : list_processes()) {
-    if (info.parent != getpid() || info.state != 'Z') continue;
-    if (std::find(except.begin(), except.end(), info.pid) != except.end()) continue;
+    if (info.parent != getpid() || info.state != 'Z' || kept(info.pid)) continue;
     if (waitpid(info.pid, nullptr, WNOHANG) == info.pid) ++reaped;
   }
   return reaped;

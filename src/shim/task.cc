@@ -384,10 +384,13 @@ void Task::describe_packages() {
 
 void Task::kill_rest() {
   if (!process_.valid() && !group_) return;
-  const os::TreeQuery all = tree();
-  const auto killed =
-      os::kill_tree(all, {.first_signal = SIGTERM, .grace = kRestGrace, .deadline = kKillDeadline});
-  if (!killed.ok()) log_error("{}", killed.error().text());
+  // Nobody leaves a control group: when it is empty there is nothing to look for.
+  const auto left = group_ ? group_->processes() : Result<std::vector<pid_t>>(Error{});
+  if (!left.ok() || !left->empty()) {
+    const auto killed = os::kill_tree(
+        tree(), {.first_signal = SIGTERM, .grace = kRestGrace, .deadline = kKillDeadline});
+    if (!killed.ok()) log_error("{}", killed.error().text());
+  }
   if (group_) ignore(group_->kill_all(kKillDeadline));
   os::reap_orphans({});
   drop_group();
