@@ -215,6 +215,7 @@ class ApiHandler : public net::Handler {
 }  // namespace
 
 std::unique_ptr<net::Handler> make_handler(Services services, Options options) {
+  options.started = services.context.clock.steady();
   return std::make_unique<ApiHandler>(std::move(services), std::move(options));
 }
 

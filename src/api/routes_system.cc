@@ -5,14 +5,13 @@ namespace hearth::api {
 namespace {
 
 Result<net::Response> status(Call& call) {
-  static const Time started = call.services.context.clock.steady();
   ServerStatus now;
   now.refusing = call.services.ready();
   now.ready = now.refusing.empty();
   now.version = call.options.version;
   now.server_id = call.services.access.server_id();
   now.url = call.options.url;
-  now.uptime_seconds = (call.services.context.clock.steady() - started).seconds();
+  now.uptime_seconds = (call.services.context.clock.steady() - call.options.started).seconds();
   TRY(call.services.context.database.read([&](db::Session& session) {
     return session.query("SELECT state, COUNT(*) FROM jobs GROUP BY state", {},
                          [&](const db::Row& row) -> Result<void> {
