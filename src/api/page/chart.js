@@ -32,8 +32,9 @@ export function draw(figure, key, points) {
   const x = (step) => LEFT + (x1 === x0 ? 0.5 : (step - x0) / (x1 - x0)) * (WIDTH - LEFT - RIGHT);
   const y = (value) => TOP + (1 - (value - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
   for (const value of [y0, (y0 + y1) / 2, y1]) {
-    svg.append(shape("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value)}));
-    svg.append(shape("text", {x: LEFT - 5, y: y(value) + 3, "text-anchor": "end"}, short(value)));
+    const at = {y1: y(value), y2: y(value)};
+    svg.append(shape("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, ...at}));
+    svg.append(shape("text", {x: LEFT - 5, y: y(value) + 3, "text-anchor": "end"}, short(value, 3)));
   }
   svg.append(shape("text", {x: LEFT, y: HEIGHT - 4}, `step ${x0}`));
   if (x1 !== x0)
@@ -42,7 +43,8 @@ export function draw(figure, key, points) {
   svg.append(shape("polyline", {class: "curve", points: line}));
   const dot = shape("circle", {class: "dot", r: 3});
   svg.append(dot);
-  svg.setAttribute("aria-label", `${key}, from ${short(values[0])} to ${short(values[values.length - 1])}`);
+  const ends = [values[0], values[values.length - 1]].map((value) => short(value));
+  svg.setAttribute("aria-label", `${key}, from ${ends[0]} to ${ends[1]}`);
   const mark = (point, told) => {
     dot.setAttribute("cx", x(point.step));
     dot.setAttribute("cy", y(point.value));

@@ -1,9 +1,9 @@
 // Numbers and durations as people read them.
-export function short(value) {
+export function short(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "not a number";
   const size = Math.abs(value);
-  if (value !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2);
-  return String(Number(value.toPrecision(size >= 1000 ? 6 : 4)));
+  if (value !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(digits - 2);
+  return String(Number(value.toPrecision(size >= 1000 ? 6 : digits)));
 }
 
 export function span(seconds) {
