@@ -115,8 +115,8 @@ class ApiHandler : public net::Handler {
       call.who = TRY(guard_.identify(request));
       if (route.need == Need::task_token && call.who.kind != TokenKind::task)
         return Error::denied("this call is a shim's; it needs a task's token");
-      if (auto refused = guard_.check_rate(request, route, call.who)) return std::move(*refused);
     }
+    if (auto refused = guard_.check_rate(request, route, call.who)) return std::move(*refused);
     TRY(check_media_type(route, request));
     if (!is_utf8(request.query)) return Error::invalid("the query is not UTF-8");
     const auto key = request.headers.get("Idempotency-Key");

@@ -1,0 +1,169 @@
+// What the API answers: versions, ranges, replays, the page, answers from memory, streams.
+#include <gtest/gtest.h>
+
+#include "api/route.h"
+#include "api/world_test.h"
+
+namespace hearth::api {
+namespace {
+
+TEST_F(ApiTest, VersionsAreEtags) {
+  start();
+  const std::string job = started(member_);
+  const auto read = as(member_, "GET /api/v1/jobs/" + job);
+  const std::string etag(read.headers.get("etag").value_or(""));
+  EXPECT_EQ(etag, "\"" + text_of(read, "version") + "\"");
+  const auto head = as(member_, "HEAD /api/v1/jobs/" + job);
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.get("etag"), etag);
+  const std::string cancel = "POST /api/v1/jobs/" + job + "/cancel";
+  EXPECT_GE(as(member_, cancel, "", "If-Match: \"999\"\r\n").status, 409);
+  expect_problem(as(member_, cancel, "", "If-Match: nonsense\r\n"), 400, "invalid");
+  EXPECT_EQ(as(member_, cancel, "", "If-Match: " + etag + "\r\n").status, 200);
+}
+
+TEST_F(ApiTest, FieldsAreProjected) {
+  start();
+  const std::string job = submit(member_);
+  const auto one = as(member_, "GET /api/v1/jobs/" + job + "?fields=id,name");
+  EXPECT_EQ(one.body, format("{{\"id\":\"{}\",\"name\":\"train-1\"}}", job));
+  EXPECT_EQ(as(member_, "GET /api/v1/jobs?fields=name").body,
+            "{\"items\":[{\"name\":\"train-1\"}]}");
+}
+
+TEST_F(ApiTest, AnIdempotencyKeyGivesTheSameAnswer) {
+  start();
+  const std::string yaml = "hearth: 1\nname: once\ncommand: \"true\"\n";
+  const std::string headers = "Content-Type: application/yaml\r\nIdempotency-Key: k1\r\n";
+  const auto first = as(member_, "POST /api/v1/jobs", yaml, headers);
+  ASSERT_EQ(first.status, 201) << first.body;
+  const auto second = as(member_, "POST /api/v1/jobs", yaml, headers);
+  EXPECT_EQ(second.status, 201);
+  EXPECT_EQ(text_of(second, "id"), text_of(first, "id"));
+  EXPECT_EQ(second.headers.get("idempotency-replayed"), "true");
+  expect_problem(as(member_, "POST /api/v1/jobs", yaml + "priority: 60\n", headers), 409,
+                 "conflict");
+  const auto other = as(admin_, "POST /api/v1/jobs", yaml, headers);
+  EXPECT_NE(text_of(other, "id"), text_of(first, "id"));
+}
+
+TEST_F(ApiTest, ObjectsHaveRanges) {
+  start();
+  const std::string bytes = "0123456789";
+  const std::string digest = sha256(bytes);
+  const auto begun = as(member_, "POST /api/v1/uploads",
+                        format("{{\"digest\":\"{}\",\"size_bytes\":10}}", digest));
+  ASSERT_EQ(begun.status, 201) << begun.body;
+  const std::string upload = "/api/v1/uploads/" + text_of(begun, "id");
+  const std::string part = "Content-Type: application/octet-stream\r\nUpload-Offset: ";
+  EXPECT_EQ(as(member_, "PATCH " + upload, "0123", part + "0\r\n").status, 200);
+  EXPECT_GE(as(member_, "PATCH " + upload, "89", part + "8\r\n").status, 400);
+  expect_problem(as(member_, "PATCH " + upload, "89", part + "x\r\n"), 400, "invalid");
+  EXPECT_EQ(as(member_, "PATCH " + upload, "456789", part + "4\r\n").status, 200);
+  EXPECT_EQ(as(member_, "POST " + upload + "/finish").status, 200);
+  const std::string get = "GET /api/v1/objects/" + digest;
+  const auto whole = as(member_, get);
+  EXPECT_EQ(whole.body, bytes);
+  EXPECT_EQ(whole.headers.get("accept-ranges"), "bytes");
+  const struct {
+    const char* range;
+    int status;
+    const char* body;
+  } cases[] = {{"bytes=2-4", 206, "234"},        {"bytes=7-", 206, "789"},
+               {"bytes=-3", 206, "789"},         {"bytes=8-99", 206, "89"},
+               {"bytes=4-2", 200, "0123456789"}, {"bytes=1-2,4-5", 200, "0123456789"},
+               {"lines=1-2", 200, "0123456789"}};
+  for (const auto& one : cases) {
+    const auto answer = as(member_, get, "", std::string("Range: ") + one.range + "\r\n");
+    EXPECT_EQ(answer.status, one.status) << one.range;
+    EXPECT_EQ(answer.body, one.body) << one.range;
+  }
+  EXPECT_EQ(as(member_, get, "", "Range: bytes=2-4\r\n").headers.get("content-range"),
+            "bytes 2-4/10");
+  for (const char* range : {"bytes=10-", "bytes=99-100", "bytes=-0"}) {
+    const auto behind = as(member_, get, "", std::string("Range: ") + range + "\r\n");
+    EXPECT_EQ(behind.status, 416) << range;
+    EXPECT_EQ(behind.headers.get("content-range"), "bytes */10");
+  }
+  EXPECT_EQ(as(member_, "HEAD /api/v1/objects/" + digest).status, 200);
+}
+
+TEST_F(ApiTest, ThePageIsStaticAndHasNoInlineCode) {
+  start();
+  const auto index = ask("GET /");
+  EXPECT_EQ(index.status, 200);
+  EXPECT_EQ(index.headers.get("content-type"), "text/html; charset=utf-8");
+  EXPECT_NE(index.headers.get("content-security-policy").value_or("").find("default-src 'self'"),
+            std::string::npos);
+  for (const std::string& body : {index.body, ask("GET /sign-in").body}) {
+    EXPECT_EQ(body.find("style="), std::string::npos);
+    EXPECT_EQ(body.find("http://"), std::string::npos);
+    EXPECT_EQ(body.find("https://"), std::string::npos);
+    for (size_t at = body.find("<script"); at != std::string::npos;
+         at = body.find("<script", at + 1))
+      EXPECT_EQ(body.find("></script>", at), body.find('>', at)) << "inline code";
+  }
+  for (const char* asset :
+       {"app.js", "sign_in.js", "chart.js", "format.js", "style.css", "icon.svg"})
+    EXPECT_EQ(ask(std::string("GET /assets/") + asset).status, 200) << asset;
+  const std::string etag(index.headers.get("etag").value_or(""));
+  EXPECT_EQ(ask("GET /", "If-None-Match: " + etag + "\r\n").status, 304);
+  EXPECT_EQ(ask("GET /assets/none.js").status, 404);
+  EXPECT_EQ(ask("POST /", "", "x").status, 404);
+  const auto evil = ask("GET /", "Host: evil.example\r\n");
+  EXPECT_EQ(evil.status, 403);
+  EXPECT_EQ(evil.headers.get("x-frame-options"), "DENY");
+}
+
+TEST_F(ApiTest, AnAnswerFromMemoryIsNeverStale) {
+  start();
+  const std::string job = started(member_);
+  const std::string get = "GET /api/v1/jobs/" + job;
+  const std::string first = as(member_, get).body;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(as(member_, get).body, first);
+  expect_problem(as(stranger_, get), 404, "not_found");
+  expect_problem(ask(get), 401, "unauthenticated");
+  EXPECT_EQ(as(member_, "POST /api/v1/jobs/" + job + "/cancel").status, 200);
+  EXPECT_FALSE(text_of(as(member_, get), "stop_asked_at").empty());
+  const std::string second = token_of(world_.member);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(as(second, get).status, 200);
+  const auto tokens = control::need(world_.access->list_tokens(world_.member));
+  for (const Token& token : tokens)
+    control::need(world_.access->revoke_token(world_.member, token.id));
+  expect_problem(as(second, get), 401, "unauthenticated");
+}
+
+TEST_F(ApiTest, EventsStreamWhatOneMaySee) {
+  start();
+  net::RawClient mine(server_->port()), foreign(server_->port());
+  const auto listen = [](net::RawClient& client, const std::string& token) {
+    client.send(
+        format("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+               token));
+    EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  };
+  listen(mine, member_);
+  listen(foreign, stranger_);
+  const std::string job = submit(member_);
+  EXPECT_TRUE(mine.receive_until("\"job.created\""));
+  EXPECT_TRUE(mine.receive_until(job));
+  world_.signals.notify(control::kEventsTopic);
+  foreign.receive(Duration::millis(200));
+  EXPECT_EQ(foreign.held().find(job), std::string::npos);
+}
+
+TEST(RouteTable, EveryRouteIsDescribedOnceAndInTheDocument) {
+  std::set<std::string> ids, places;
+  const auto document = parse_json(openapi_document(), 16 << 20);
+  ASSERT_TRUE(document.ok()) << document.error().text();
+  const std::string text = openapi_document();
+  for (const auto& route : route_table().routes()) {
+    EXPECT_TRUE(ids.insert(std::string(route->id)).second) << route->id;
+    EXPECT_TRUE(places.insert(format("{} {}", route->method, route->path)).second) << route->path;
+    EXPECT_FALSE(route->summary.empty()) << route->id;
+    EXPECT_NE(text.find(format("\"operationId\":\"{}\"", route->id)), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::api
