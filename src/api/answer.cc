@@ -120,8 +120,8 @@ std::optional<Range> parse_range(std::string_view header, int64_t size, bool& un
     first = std::max<int64_t>(0, size - tail);
   } else {
     if (!to_integer(header.substr(0, dash), first)) return std::nullopt;
-    if (dash + 1 < header.size() && !to_integer(header.substr(dash + 1), last)) return std::nullopt;
-    if (last < first) return std::nullopt;
+    const bool open = dash + 1 == header.size();
+    if (!open && (!to_integer(header.substr(dash + 1), last) || last < first)) return std::nullopt;
   }
   last = std::min(last, size - 1);
   unsatisfiable = first >= size;

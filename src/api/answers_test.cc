@@ -1,6 +1,10 @@
 // What the API answers: versions, ranges, replays, the page, answers from memory, streams.
+#include <fstream>
+#include <set>
+
 #include <gtest/gtest.h>
 
+#include "api/answer.h"
 #include "api/route.h"
 #include "api/world_test.h"
 
@@ -47,7 +51,7 @@ TEST_F(ApiTest, AnIdempotencyKeyGivesTheSameAnswer) {
   EXPECT_NE(text_of(other, "id"), text_of(first, "id"));
 }
 
-TEST_F(ApiTest, ObjectsHaveRanges) {
+TEST_F(ApiTest, UploadsGoOnWhereTheyWere) {
   start();
   const std::string bytes = "0123456789";
   const std::string digest = sha256(bytes);
@@ -61,31 +65,41 @@ TEST_F(ApiTest, ObjectsHaveRanges) {
   expect_problem(as(member_, "PATCH " + upload, "89", part + "x\r\n"), 400, "invalid");
   EXPECT_EQ(as(member_, "PATCH " + upload, "456789", part + "4\r\n").status, 200);
   EXPECT_EQ(as(member_, "POST " + upload + "/finish").status, 200);
-  const std::string get = "GET /api/v1/objects/" + digest;
-  const auto whole = as(member_, get);
-  EXPECT_EQ(whole.body, bytes);
-  EXPECT_EQ(whole.headers.get("accept-ranges"), "bytes");
+  EXPECT_EQ(as(member_, "HEAD /api/v1/objects/" + digest).status, 200);
+  // Nothing of a project refers to it yet: nobody may read what he only knows the digest of.
+  expect_problem(as(stranger_, "GET /api/v1/objects/" + digest), 404, "not_found");
+}
+
+TEST_F(ApiTest, FilesHaveRanges) {
+  const std::string file = world_.folder.file("ten");
+  std::ofstream(file) << "0123456789";
+  net::RequestHead head;
+  head.method = "GET";
+  const auto ask_for = [&](const std::string& range) {
+    head.headers.set("Range", range);
+    return control::need(file_answer(head, file, "e", "text/plain", "a b"));
+  };
   const struct {
     const char* range;
     int status;
-    const char* body;
-  } cases[] = {{"bytes=2-4", 206, "234"},        {"bytes=7-", 206, "789"},
-               {"bytes=-3", 206, "789"},         {"bytes=8-99", 206, "89"},
-               {"bytes=4-2", 200, "0123456789"}, {"bytes=1-2,4-5", 200, "0123456789"},
-               {"lines=1-2", 200, "0123456789"}};
+    int64_t offset, length;
+  } cases[] = {{"bytes=2-4", 206, 2, 3},  {"bytes=7-", 206, 7, 3},   {"bytes=-3", 206, 7, 3},
+               {"bytes=8-99", 206, 8, 2}, {"bytes=4-2", 200, 0, 10}, {"bytes=1-2,4-5", 200, 0, 10},
+               {"lines=1-2", 200, 0, 10}, {"bytes=-99", 206, 0, 10}, {"bytes=x-", 200, 0, 10}};
   for (const auto& one : cases) {
-    const auto answer = as(member_, get, "", std::string("Range: ") + one.range + "\r\n");
+    const net::Response answer = ask_for(one.range);
     EXPECT_EQ(answer.status, one.status) << one.range;
-    EXPECT_EQ(answer.body, one.body) << one.range;
+    EXPECT_EQ(std::get<net::FileBody>(answer.body).offset, one.offset) << one.range;
+    EXPECT_EQ(std::get<net::FileBody>(answer.body).length, one.length) << one.range;
   }
-  EXPECT_EQ(as(member_, get, "", "Range: bytes=2-4\r\n").headers.get("content-range"),
-            "bytes 2-4/10");
+  EXPECT_EQ(ask_for("bytes=2-4").headers.get("content-range"), "bytes 2-4/10");
+  EXPECT_EQ(ask_for("").headers.get("etag"), "\"e\"");
+  EXPECT_EQ(ask_for("").headers.get("content-disposition"), "attachment; filename*=UTF-8''a%20b");
   for (const char* range : {"bytes=10-", "bytes=99-100", "bytes=-0"}) {
-    const auto behind = as(member_, get, "", std::string("Range: ") + range + "\r\n");
+    const net::Response behind = ask_for(range);
     EXPECT_EQ(behind.status, 416) << range;
     EXPECT_EQ(behind.headers.get("content-range"), "bytes */10");
   }
-  EXPECT_EQ(as(member_, "HEAD /api/v1/objects/" + digest).status, 200);
 }
 
 TEST_F(ApiTest, ThePageIsStaticAndHasNoInlineCode) {
@@ -145,7 +159,7 @@ TEST_F(ApiTest, EventsStreamWhatOneMaySee) {
   listen(mine, member_);
   listen(foreign, stranger_);
   const std::string job = submit(member_);
-  EXPECT_TRUE(mine.receive_until("\"job.created\""));
+  EXPECT_TRUE(mine.receive_until("\"job.submitted\""));
   EXPECT_TRUE(mine.receive_until(job));
   world_.signals.notify(control::kEventsTopic);
   foreign.receive(Duration::millis(200));
