@@ -1,11 +1,9 @@
 // What the API answers: versions, ranges, replays, the page, answers from memory, streams.
 #include <fstream>
-#include <set>
 
 #include <gtest/gtest.h>
 
 #include "api/answer.h"
-#include "api/route.h"
 #include "api/world_test.h"
 
 namespace hearth::api {
@@ -164,19 +162,6 @@ TEST_F(ApiTest, EventsStreamWhatOneMaySee) {
   world_.signals.notify(control::kEventsTopic);
   foreign.receive(Duration::millis(200));
   EXPECT_EQ(foreign.held().find(job), std::string::npos);
-}
-
-TEST(RouteTable, EveryRouteIsDescribedOnceAndInTheDocument) {
-  std::set<std::string> ids, places;
-  const auto document = parse_json(openapi_document(), 16 << 20);
-  ASSERT_TRUE(document.ok()) << document.error().text();
-  const std::string text = openapi_document();
-  for (const auto& route : route_table().routes()) {
-    EXPECT_TRUE(ids.insert(std::string(route->id)).second) << route->id;
-    EXPECT_TRUE(places.insert(format("{} {}", route->method, route->path)).second) << route->path;
-    EXPECT_FALSE(route->summary.empty()) << route->id;
-    EXPECT_NE(text.find(format("\"operationId\":\"{}\"", route->id)), std::string::npos);
-  }
 }
 
 }  // namespace
