@@ -127,12 +127,11 @@ class Document {
     if (route.answer != nullptr) {
       const std::string item = reference(*route.answer, SchemaFor::output);
       const std::string schema =
-          route.list
-              ? format(
-                    R"({{"type":"object","required":["items"],"properties":{{"items":{{"type":"array",)"
-                    R"("items":{}}},"next_cursor":{{"type":"string"}}}}}})",
-                    item)
-              : item;
+          route.list ? format(R"({{"type":"object","required":["items"],"properties":{{)"
+                              R"("items":{{"type":"array",)"
+                              R"("items":{}}},"next_cursor":{{"type":"string"}}}}}})",
+                              item)
+                     : item;
       content = format(R"("application/json":{{"schema":{}}})", schema);
     }
     if (!route.answer_type.empty())

@@ -42,9 +42,7 @@ Result<net::Response> metrics(Call& call) {
   return json(history);
 }
 
-}  // namespace
-
-void add_run_routes(RouteTable& table) {
+void add_reading_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/experiments", "listExperiments", "runs", "Experiments",
            [](Call& call) -> Result<net::Response> {
@@ -76,6 +74,9 @@ void add_run_routes(RouteTable& table) {
       .asks("project", "whose name it is")
       .asks("fields", "only these members")
       .versioned();
+}
+
+void add_tag_routes(RouteTable& table) {
   table
       .add("PATCH", "/api/v1/runs/{run}/tags", "setRunTags", "runs", "Sets and takes away tags",
            [](Call& call) -> Result<net::Response> {
@@ -99,6 +100,9 @@ void add_run_routes(RouteTable& table) {
       .answers<Lineage>()
       .asks("thing", "dataset:NAME@2, model:NAME@3, run:NAME, job:NAME or sha256:...")
       .asks("project", "whose name it is");
+}
+
+void add_content_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/runs/{run}/metrics", "getMetricHistory", "runs", "A metric over steps",
            metrics)
@@ -124,6 +128,14 @@ void add_run_routes(RouteTable& table) {
                                 path.substr(path.rfind('/') + 1));
            })
       .answers_bytes("application/octet-stream");
+}
+
+}  // namespace
+
+void add_run_routes(RouteTable& table) {
+  add_reading_routes(table);
+  add_tag_routes(table);
+  add_content_routes(table);
 }
 
 }  // namespace hearth::api
