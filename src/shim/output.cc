@@ -45,7 +45,7 @@ Result<std::unique_ptr<OutputPump>> OutputPump::make(Spool& spool,
 }
 
 OutputPump::~OutputPump() {
-  if (thread_.joinable()) ignore(finish({}));
+  if (thread_.joinable()) finish({});
 }
 
 void OutputPump::child_started() {
@@ -68,14 +68,12 @@ void OutputPump::say(std::string text) {
   wake();
 }
 
-Result<void> OutputPump::finish(Duration at_most) {
+void OutputPump::finish(Duration at_most) {
   child_started();
   finish_by_ = system_clock().steady() + at_most;
   finishing_.store(true);
   wake();
   if (thread_.joinable()) thread_.join();
-  const std::lock_guard lock(mutex_);
-  return failed_;
 }
 
 std::string OutputPump::last_exception() const {
@@ -105,12 +103,14 @@ void OutputPump::run() {
     for (Source& source : sources_)
       if (source.open && !source.splitter.idle())
         source.splitter.tick(wall, [&](const auto& line) { append(source.stream, line); });
-    if (!writer_.empty() && system_clock().steady() >= sealed_at_ + kSealInterval) seal();
+    const bool due = !writer_.empty() && system_clock().steady() >= sealed_at_ + kSealInterval;
+    if (due || !waiting_.empty()) seal();
   }
   for (Source& source : sources_)
     if (source.open) end(source);
   take_said();
   seal();
+  for (const Bytes& frame : waiting_) drop(track::read_frame(frame).frame, Added::later);
   if (dropped_ > 0) mark_dropped(static_cast<int64_t>(writer_.next_seq()) - 1, true);
 }
 
@@ -167,23 +167,37 @@ void OutputPump::take_said() {
 }
 
 void OutputPump::seal() {
-  if (writer_.empty()) return;
-  const Bytes bytes = writer_.seal();
-  const track::Frame frame = track::read_frame(bytes).frame;
+  if (!writer_.empty()) {
+    waiting_.push_back(writer_.seal());
+    waiting_bytes_ += waiting_.back().size();
+  }
+  while (!waiting_.empty()) {
+    const track::Frame frame = track::read_frame(waiting_.front()).frame;
+    const Added added = add(frame);
+    if (added == Added::later && waiting_bytes_ <= kMostWaitingBytes) return;
+    if (added != Added::yes) drop(frame, added);
+    waiting_bytes_ -= waiting_.front().size();
+    waiting_.pop_front();
+  }
+}
+
+OutputPump::Added OutputPump::add(const track::Frame& frame) {
   const auto first = static_cast<int64_t>(frame.first_seq);
   // Room again: first say what is missing.
   if (dropped_ > 0 && mark_dropped(first - 1, false)) dropped_ = 0;
-  Result<bool> added = dropped_ > 0
-                           ? Result<bool>(false)
-                           : spool_.add_frame(bytes, first, static_cast<int64_t>(frame.last_seq));
-  if (added.ok() && *added) return;
-  if (dropped_ == 0)
-    log_warning("log lines are dropped: {}",
-                added.ok() ? "the spool is full" : added.error().text());
+  if (dropped_ > 0) return Added::no;
+  const auto added = spool_.add_frame(frame.bytes, first, static_cast<int64_t>(frame.last_seq));
+  if (!added.ok()) return Added::later;  // the disk is full: there may be room soon
+  return *added ? Added::yes : Added::no;
+}
+
+void OutputPump::drop(const track::Frame& frame, Added why) {
+  if (dropped_ == 0) {
+    why_dropped_ =
+        why == Added::later ? "the disk was full" : "the server was away and the spool was full";
+    log_warning("log lines are dropped: {}", why_dropped_);
+  }
   dropped_ += frame.count;
-  if (added.ok()) return;
-  const std::lock_guard lock(mutex_);
-  failed_ = added.error();
 }
 
 // The number of a line that was dropped is free for the one that says so.

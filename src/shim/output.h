@@ -22,8 +22,9 @@ class OutputPump {
  public:
   static constexpr Duration kSealInterval = Duration::millis(20);
   static constexpr size_t kReadBytes = 256 << 10;
-  static constexpr size_t kPipeBytes = 1 << 20;  // asked for; the kernel may give less
-  static constexpr size_t kMostSaid = 1000;      // lines of our own that wait
+  static constexpr size_t kPipeBytes = 1 << 20;         // asked for; the kernel may give less
+  static constexpr size_t kMostWaitingBytes = 8 << 20;  // while the disk is full
+  static constexpr size_t kMostSaid = 1000;             // lines of our own that wait
 
   static Result<std::unique_ptr<OutputPump>> make(Spool& spool,
                                                   const std::vector<std::string>& secrets);
@@ -37,7 +38,7 @@ class OutputPump {
   // A line of the shim's own, among the task's.
   void say(std::string text);
   // Reads what is left (for at most so long while somebody holds the pipes), seals and ends.
-  Result<void> finish(Duration at_most);
+  void finish(Duration at_most);
   // Of a Python traceback on standard error: its last line.
   std::string last_exception() const;
   const Redactor& redactor() const { return plain_; }
@@ -57,7 +58,10 @@ class OutputPump {
   void append(track::Stream stream, const track::SplitLine& line);
   void watch_traceback(std::string_view line);
   void take_said();
+  enum class Added { yes, no, later };
   void seal();
+  Added add(const track::Frame& frame);
+  void drop(const track::Frame& frame, Added why);
   bool mark_dropped(int64_t seq, bool always);
   void wake();
 
@@ -68,13 +72,15 @@ class OutputPump {
   std::vector<Source> sources_;
   track::FrameWriter writer_;
   std::string buffer_;
+  std::deque<Bytes> waiting_;  // sealed frames for which the disk has no room
+  size_t waiting_bytes_ = 0;
   Time sealed_at_, finish_by_;
   int64_t dropped_ = 0;  // lines of this stretch
+  std::string why_dropped_;
   bool in_traceback_ = false;
   mutable std::mutex mutex_;
   std::deque<std::string> said_;
   std::string last_exception_;
-  Result<void> failed_;
   std::atomic<bool> finishing_{false};
   std::thread thread_;
 };

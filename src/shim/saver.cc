@@ -16,6 +16,7 @@ namespace hearth::shim {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
+constexpr Duration kLook = Duration::millis(200);
 
 Result<std::string> digest_of(os::File& file) {
   Sha256 hash;
@@ -52,7 +53,7 @@ Saver::Saver(const TaskSpec& spec, Spool& spool, SaverPaths paths,
 
 Saver::~Saver() {
   give_up();
-  finish({});
+  finish([] { return true; });
 }
 
 void Saver::start() {
@@ -99,16 +100,19 @@ Result<void> Saver::add_outputs(bool succeeded) {
   return {};
 }
 
-void Saver::finish(Duration at_most) {
+void Saver::finish(const std::function<bool()>& hurry) {
+  Time end;
   {
     std::unique_lock lock(mutex_);
     finishing_ = true;
     changed_.notify_all();
     const auto done = [&] { return (queue_.empty() && !busy_) || given_up_.load(); };
-    if (at_most.micros > 0 && !changed_.wait_for(lock, at_most.chrono(), done)) {
-      given_up_.store(true);
-      changed_.notify_all();
+    while (!changed_.wait_for(lock, kLook.chrono(), done)) {
+      const Time now = system_clock().steady();
+      if (end.micros == 0 && hurry()) end = now + kHurry;
+      if (end.micros != 0 && now >= end) given_up_.store(true);
     }
+    changed_.notify_all();
   }
   if (given_up_.load()) link_.cancel();
   if (thread_.joinable()) thread_.join();

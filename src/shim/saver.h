@@ -39,8 +39,9 @@ class Saver {
   // The process has ended: also does the outputs of the job file (models only of one that
   // succeeded).
   Result<void> add_outputs(bool succeeded);
-  // Returns when all is saved, or at the end of `at_most` (0: no end) with what was given up.
-  void finish(Duration at_most);
+  // Returns when all is saved; or kHurry after hurry() first said yes, with what was not giving up.
+  static constexpr Duration kHurry = Duration::seconds(60);
+  void finish(const std::function<bool()>& hurry);
   void give_up();  // the server wants nothing any more
 
  private:

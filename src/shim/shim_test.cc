@@ -219,6 +219,19 @@ TEST_F(Shim, ASecondShimStaysOut) {
   EXPECT_EQ(first.wait()->code, kShimDone);
 }
 
+TEST_F(Shim, AFullDiskIsSaidSo) {
+  ASSERT_TRUE(os::make_directories(task_dir()).ok());
+  if (mount("hearth-test", task_dir().c_str(), "tmpfs", 0, "size=8m,mode=0700") != 0)
+    GTEST_SKIP() << "may not mount";
+  EXPECT_EQ(run("echo begin; dd if=/dev/zero of=big bs=1M count=20 || exit 3"), kShimDone);
+  umount2(task_dir().c_str(), MNT_DETACH);
+  EXPECT_EQ(last().state, TaskState::failed);
+  ASSERT_TRUE(last().failure.has_value());
+  EXPECT_EQ(last().failure->failure_class, FailureClass::disk);
+  EXPECT_EQ(last().failure->exit_code, 3);
+  EXPECT_EQ(fake_.log(), "begin\n");
+}
+
 TEST_F(Shim, AFullSpoolDropsLinesAndSaysHowMany) {
   spec_.spool_bytes = 300 << 10;
   server_.reset();

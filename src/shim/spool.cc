@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fcntl.h>
+
 #include "base/format.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -12,6 +14,7 @@ namespace hearth::shim {
 namespace {
 
 constexpr int64_t kMostStateBytes = 16 << 20;
+constexpr int64_t kReserveBytes = 256 << 10;
 constexpr int64_t kMostBatchLogBytes = 3 << 20;
 constexpr int64_t kMostBatchRecordBytes = 3 << 20;
 // Of a file left by an earlier shim: a segment and the frame that went over its end.
@@ -166,6 +169,7 @@ Result<std::unique_ptr<Spool>> Spool::open(const std::string& folder, int64_t mo
   TRY(os::make_directories(folder, 0700));
   std::unique_ptr<Spool> spool(new Spool(folder, most_bytes));
   TRY(spool->load());
+  spool->make_reserve();
   return spool;
 }
 
@@ -203,12 +207,36 @@ Result<void> Spool::add_state(StateRecord state) {
   const std::lock_guard lock(mutex_);
   state.seq = ++state_seq_;
   state.time = system_clock().now();
-  TRY(state_file_->write(to_json(state) + "\n"));
-  TRY(state_file_->sync());
+  if (auto written = write_state(to_json(state) + "\n"); !written.ok()) {
+    --state_seq_;
+    return written;
+  }
   last_state_ = state;
   states_.push_back(std::move(state));
   changed_.notify_all();
   return {};
+}
+
+Result<void> Spool::write_state(const std::string& line) {
+  const int64_t size = TRY(state_file_->size());
+  auto written = state_file_->write(line);
+  if (!written.ok() && written.error().code == Code::unavailable) {
+    // The disk is full, but how a task ended must be said: that is what the reserve is for.
+    ignore(os::remove_file(folder_ + "/reserve"));
+    TRY(state_file_->truncate(size));
+    written = state_file_->write(line);
+  }
+  if (!written.ok()) {
+    ignore(state_file_->truncate(size));
+    return written;
+  }
+  return state_file_->sync();
+}
+
+void Spool::make_reserve() const {
+  auto file = os::File::create_new(folder_ + "/reserve");
+  if (file.ok() && posix_fallocate(file->fd(), 0, kReserveBytes) != 0)
+    log_warning("no room is kept for the last words of this task: the disk is nearly full");
 }
 
 Result<void> Spool::add_record(TaskRecord record) {

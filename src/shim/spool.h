@@ -3,6 +3,7 @@
 //   states.jsonl      StateRecords, one a line, each synced before it is acted upon
 //   records.N         TaskRecords, one a line, from record N on
 //   log.N             log frames (track/log_frame.h), from line N on
+//   reserve           room for the last states when the disk is full
 //   saves.jsonl       what the task asked to be saved (checkpoints, artifacts, models)
 //
 // Files are dropped once all in them is acknowledged. Whoever comes after a dead shim opens the
@@ -109,6 +110,8 @@ class Spool {
  private:
   explicit Spool(const std::string& folder, int64_t most_bytes);
   Result<void> load();
+  Result<void> write_state(const std::string& line);
+  void make_reserve() const;
   const std::string folder_;
   const int64_t most_bytes_;
   mutable std::mutex mutex_;

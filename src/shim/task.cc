@@ -25,7 +25,6 @@ constexpr Duration kPackagesAfter = Duration::seconds(2);  // short tasks are sp
 constexpr Duration kDrainPipes = Duration::seconds(2);
 constexpr Duration kRestGrace = Duration::seconds(1);
 constexpr Duration kKillDeadline = Duration::seconds(30);
-constexpr Duration kStoppedSave = Duration::seconds(60);  // of a task that was told to end
 constexpr int64_t kFullDisk = 4 << 20;
 constexpr int kRestScore = 500;  // the kernel ends tasks before it ends us
 
@@ -232,7 +231,7 @@ Result<bool> Task::start_process() {
   output_->child_started();
   if (!process.ok()) {
     sdk_->finish({});
-    TRY(output_->finish({}));
+    output_->finish({});
     drop_group();
     TRY(finish(start_failure(spec_, process.error())));
     return false;
@@ -416,9 +415,16 @@ Result<void> Task::save_rest() {
   }
   TRY(saver_->add_outputs(succeeded));
   if (syncer_->is_gone()) saver_->give_up();
-  saver_->finish(ending_.stopped ? kStoppedSave : Duration{});
+  saver_->finish([this] {
+    take_signals();
+    return stop().asked;
+  });
+  if (ending_.disk_full)  // what it filled the disk with is saved or will never be
+    for (const std::string& path : {layout_.temporary(), layout_.work()})
+      ignore(os::remove_tree(path));
+  output_->finish(kDrainPipes);
   ending_.last_exception = output_->last_exception();
-  return output_->finish(kDrainPipes);
+  return {};
 }
 
 // The end stands on disk before anybody is told.
@@ -429,6 +435,12 @@ Result<void> Task::finish(std::optional<Failure> failure) {
   if (failure && output_) failure->text = output_->redactor().clean(failure->text);
   last.failure = std::move(failure);
   TRY(spool_.add_state(last));
+  if (const auto written = write_exit(last); !written.ok())
+    log_warning("{}", written.error().text());  // once more when work/ is gone
+  return {};
+}
+
+Result<void> Task::write_exit(const StateRecord& last) const {
   return os::write_file_atomic(layout_.exit(), to_json(last) + "\n", 0600, os::Sync::no);
 }
 
@@ -440,12 +452,20 @@ int Task::ship() {
 }
 
 void Task::clean_up() {
+  const auto remove = [](const std::string& path) {
+    if (const auto removed = os::remove_tree(path); !removed.ok())
+      log_warning("{}", removed.error().text());
+  };
+  remove(layout_.work());
+  remove(layout_.temporary());
+  const auto last = spool_.last_state();
+  if (last && !os::exists(layout_.exit()))
+    if (const auto written = write_exit(*last); !written.ok())
+      log_error("{}", written.error().text());
   // In one step, so that nobody takes half a spool for a whole one.
   if (const auto moved = os::rename_file(layout_.spool(), layout_.spent()); !moved.ok())
     log_warning("{}", moved.error().text());
-  for (const std::string& path : {layout_.work(), layout_.temporary(), layout_.spent()})
-    if (const auto removed = os::remove_tree(path); !removed.ok())
-      log_warning("{}", removed.error().text());
+  remove(layout_.spent());
   for (const std::string& path : {layout_.params(), layout_.live(), layout_.socket()})
     ignore(os::remove_file(path));
 }
@@ -479,7 +499,7 @@ int Task::drain() {
     for (const std::string& line : spool_.open_saves())
       if (const auto wish = wish_of(line); wish.ok() && wish->kind != "model") saver_->add(line);
     saver_->start();
-    saver_->finish(kStoppedSave);
+    saver_->finish([] { return true; });
     Failure failure;
     failure.failure_class = FailureClass::lost;
     failure.rank = spec_.rank;
@@ -490,9 +510,6 @@ int Task::drain() {
       return kShimFailed;
     }
   }
-  if (!os::exists(layout_.exit()))
-    ignore(os::write_file_atomic(layout_.exit(), to_json(*spool_.last_state()) + "\n", 0600,
-                                 os::Sync::no));
   return ship();
 }
 

@@ -62,6 +62,7 @@ class Task {
   void drop_group();
   Result<void> save_rest();
   Result<void> finish(std::optional<Failure> failure);
+  Result<void> write_exit(const StateRecord& last) const;
   int ship();
   void clean_up();
 
