@@ -42,15 +42,16 @@ void LogStream::add(const Source& source, const control::LogPage& page, std::str
     if (request_.form == LogForm::events) {
       out += format(
           "id: {}:{}\ndata: {{\"task\":\"{}\",\"seq\":{},\"time\":\"{}\",\"attempt\":{},"
-          "\"rank\":{},\"stream\":\"{}\",\"text\":{}}}\n\n",
+          "\"rank\":{},\"stream\":\"{}\",\"text\":{}{}}}\n\n",
           source.task.id, line.seq, source.task.id, line.seq, to_rfc3339(line.time),
-          source.task.attempt_number, source.task.rank, line.stream, json_quote(line.text));
+          source.task.attempt_number, source.task.rank, line.stream, json_quote(line.text),
+          line.partial ? ",\"partial\":true" : "");
       continue;
     }
     if (request_.timestamps) out += to_rfc3339(line.time) + " ";
     if (many) out += format("[{}] ", source.task.rank);
     out += line.text;
-    out += '\n';
+    if (!line.partial) out += '\n';  // its rest comes next
   }
 }
 
