@@ -119,19 +119,30 @@ Result<void> Ingest::State::compact_counted() {
 // An open log that is large is sealed; that of an ended task too, then its file goes.
 Result<void> Ingest::tidy() {
   State& state = *state_;
-  for (const auto& [task_id, bytes] : TRY(state.logs.list())) {
-    std::optional<Task> task;
+  const auto open = TRY(state.logs.list());
+  std::map<std::string, Task> tasks;
+  if (!open.empty())
     TRY(state.context.database.read([&](db::Session& session) -> Result<void> {
-      task = TRY(db::Table<Task>::get(session, task_id));
+      tasks.clear();
+      for (const auto& [task_id, bytes] : open)
+        if (auto task = TRY(db::Table<Task>::get(session, task_id)))
+          tasks.emplace(task_id, std::move(*task));
       return {};
     }));
-    const Time now = state.context.clock.now();
+  for (const auto& [task_id, bytes] : open) {
+    const auto task = tasks.find(task_id);
+    const bool there = task != tasks.end();
     const bool settled =
-        task && finished(task->state) && now - task->finished_at >= state.options.settle;
-    if (!task || (settled && bytes == 0))
+        there && finished(task->second.state) &&
+        state.context.clock.now() - task->second.finished_at >= state.options.settle;
+    if (!there || (settled && bytes == 0))
       TRY(state.logs.drop(task_id));
     else if (bytes >= state.options.seal_bytes || settled)
       TRY(seal(task_id));
+    // What was counted before a restart is merged at the latest now.
+    if (settled && bytes == 0)
+      for (const MetricKind kind : {MetricKind::metric, MetricKind::system})
+        TRY(state.compact(task->second.run_id, kind));
   }
   return state.compact_counted();
 }
