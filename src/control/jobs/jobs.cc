@@ -45,10 +45,11 @@ struct Jobs::State {
   // Looks the job up, checks the right, and runs `change` on it in one write.
   Result<Job> change(const Identity& who, const std::string& id, std::string_view kind,
                      const std::function<Result<void>(db::Session&, Job&)>& change) {
+    // The right is asked before: a write's function reads nothing but its own session.
+    const std::string job_id = TRY(changeable(who, id));
     Job job;
     TRY(context.database.write([&](db::Session& session) -> Result<void> {
-      job = TRY(find(session, id, who.project));
-      TRY(may_change(who, job));
+      job = TRY(find(session, job_id, who.project));
       const JobState before = job.state;
       TRY(change(session, job));
       TRY(db::Table<Job>::update(session, job));
@@ -62,6 +63,16 @@ struct Jobs::State {
     wake(job);
     return job;
   }
+  // The id of a job that the identity may change.
+  Result<std::string> changeable(const Identity& who, const std::string& id) {
+    Job job;
+    TRY(context.database.read([&](db::Session& session) -> Result<void> {
+      job = TRY(find(session, id, who.project));
+      return {};
+    }));
+    TRY(may_change(who, job));
+    return job.id;
+  }
   void wake(const Job& job) {
     context.signals.notify(kQueueTopic);
     context.signals.notify(kEventsTopic);
@@ -69,13 +80,14 @@ struct Jobs::State {
   }
   template <typename T>
   Result<std::vector<T>> rows(const Identity& who, const std::string& id, std::string_view tail) {
+    Job job;
     std::vector<T> all;
     TRY(context.database.read([&](db::Session& session) -> Result<void> {
-      const Job job = TRY(find(session, id, who.project));
-      TRY(may(who, job, Grade::viewer));
+      job = TRY(find(session, id, who.project));
       all = TRY(db::Table<T>::select(session, tail, {job.id}));
       return {};
     }));
+    TRY(may(who, job, Grade::viewer));
     return all;
   }
 
@@ -227,10 +239,10 @@ Result<Job> Jobs::retry(const Identity& who, const std::string& id) {
 }
 
 Result<void> Jobs::remove(const Identity& who, const std::string& id) {
+  const std::string job_id = TRY(state_->changeable(who, id));
   Job job;
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
-    job = TRY(state_->find(session, id, who.project));
-    TRY(state_->may_change(who, job));
+    job = TRY(state_->find(session, job_id, who.project));
     if (!finished(job.state))
       return Error::conflict(format("job {} is {}", job.name, word(job.state)),
                              format("`hearth job cancel {}` ends it first", job.name));

@@ -259,7 +259,7 @@ void JobLoop::follow(const Reconciled& r) {
     context_.signals.notify(kEventsTopic);
     context_.signals.notify(job_topic(job.id));
     context_.signals.notify(run_topic(job.run_id));
-    if (finished(job.state)) context_.signals.notify(kOutboxTopic);
+    context_.signals.notify(kOutboxTopic);
   }
   const bool over = finished(job.state) || job.state == JobState::queued;
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
