@@ -118,7 +118,8 @@ class Refusals(ServerCase):
 
     def test_a_task_token_touches_no_other_job(self):
         path = os.path.join(self.server.root, "token")
-        job = self.server.submit(job_text("echo $HEARTH_TOKEN; echo $HEARTH_TOKEN > %s; sleep 60" % path))
+        script = "echo $HEARTH_TOKEN; echo $HEARTH_TOKEN > %s; sleep 60" % path
+        job = self.server.submit(job_text(script))
         other = self.server.submit(job_text("sleep 60"))
         eventually(lambda: os.path.exists(path) and os.path.getsize(path) > 40, "the job's token")
         self.assertEqual(self.server.lines(job), ["***"], "a token is blacked out in logs")

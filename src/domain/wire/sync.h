@@ -130,7 +130,8 @@ struct Describe<LiveValue> {
   }
 };
 
-// A record that is acknowledged but was not kept: its object is not there, its path leaves the run...
+// A record that is acknowledged but was not kept: its object is not there, its path leaves the
+// run...
 struct RefusedRecord {
   int64_t seq = 0;
   std::string text;  // why, in words
