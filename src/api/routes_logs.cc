@@ -1,4 +1,5 @@
 #include <charconv>
+#include <limits>
 
 #include "api/answer.h"
 #include "api/log_stream.h"
@@ -44,7 +45,7 @@ Result<net::Response> read_logs(Call& call) {
     // A wrong expression is said now, not in the middle of the stream.
     control::LogQuery probe;
     probe.grep = request.grep;
-    probe.most_lines = 1;
+    probe.after_seq = std::numeric_limits<int64_t>::max() - 1;  // looks at no line
     const auto tasks = TRY(call.services.jobs.tasks(call.who, job.id));
     if (!tasks.empty()) {
       probe.task_id = tasks.front().id;
