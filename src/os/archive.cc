@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <memory>
 
 #include <archive.h>
@@ -104,14 +103,13 @@ class Packer {
   Result<void> add_file(const BundleEntry& entry, const Item& item) {
     auto fd =
         open_beneath(root_.get(), entry.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, Links::refuse);
+    if (!fd.ok() && fd.error().code == Code::not_found) return changed(entry);
     if (!fd.ok()) return std::move(fd).error().with(format("packing {}", directory_));
     File file = TRY(File::adopt(std::move(*fd), directory_ + "/" + entry.path));
     const struct stat status = TRY(file.status());
     if (!S_ISREG(status.st_mode)) return changed(entry);
     info_.content_bytes += status.st_size;
-    if (const size_t slash = entry.path.find('/'); slash != std::string::npos)
-      folder_bytes_[entry.path.substr(0, slash)] += status.st_size;
-    if (info_.content_bytes > bounds_.bytes) return too_many_bytes();
+    if (info_.content_bytes > bounds_.bytes) return changed(entry);  // it was less when counted
     archive_entry_set_pathname(item.get(), entry.path.c_str());
     archive_entry_set_filetype(item.get(), AE_IFREG);
     archive_entry_set_perm(item.get(), (status.st_mode & 0100) != 0 ? 0755 : 0644);
@@ -136,19 +134,6 @@ class Packer {
                            "wait until nothing writes there, then try again");
   }
 
-  Error too_many_bytes() const {
-    const auto largest =
-        std::max_element(folder_bytes_.begin(), folder_bytes_.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return Error::of(
-        Code::too_large,
-        format("{} has more than {} to bundle", directory_, format_size(bounds_.bytes)),
-        largest == folder_bytes_.end()
-            ? "put what the job does not need into .hearthignore"
-            : format("{} of it lies in {}/: make it a dataset, or put it into .hearthignore",
-                     format_size(largest->second), largest->first));
-  }
-
   const std::string& directory_;
   const BundleBounds& bounds_;
   File to_;
@@ -156,7 +141,6 @@ class Packer {
   Bytes buffer_;
   Sha256 digest_;
   BundleInfo info_;
-  std::map<std::string, int64_t> folder_bytes_;
   std::optional<Error> failed_;
   Reader archive_;  // last: its destructor may still write
 };

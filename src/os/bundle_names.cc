@@ -1,9 +1,11 @@
 #include "os/bundle_names.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/format.h"
@@ -74,12 +76,34 @@ class Planner {
         return {};
       }
     }
+    // Counted here and not while packing: gigabytes would be packed in vain.
+    struct stat status{};
+    if (entry.kind == EntryKind::file &&
+        fstatat(fd, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      TRY(count(path, status.st_size));
     plan_.entries.push_back(std::move(taken));
     if (static_cast<int64_t>(plan_.entries.size()) > bounds_.files) return too_many();
     if (!is_folder) return {};
     const Fd next(openat(fd, entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next) return Error::from_errno(format("opening {}/{}", directory_, path), errno);
     return folder(next.get(), path + "/", depth + 1);
+  }
+
+  Result<void> count(const std::string& path, int64_t size) {
+    bytes_ += size;
+    if (const size_t slash = path.find('/'); slash != std::string::npos)
+      folder_bytes_[path.substr(0, slash)] += size;
+    if (bytes_ <= bounds_.bytes) return {};
+    const auto largest =
+        std::max_element(folder_bytes_.begin(), folder_bytes_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return Error::of(
+        Code::too_large,
+        format("{} has more than {} to bundle", directory_, format_size(bounds_.bytes)),
+        largest == folder_bytes_.end()
+            ? "put what the job does not need into .hearthignore"
+            : format("{} of it lies in {}/: make it a dataset, or put it into .hearthignore",
+                     format_size(largest->second), largest->first));
   }
 
   Error too_many() const {
@@ -105,6 +129,8 @@ class Planner {
   const BundleBounds& bounds_;
   IgnoreRules rules_;
   BundlePlan plan_;
+  int64_t bytes_ = 0;
+  std::map<std::string, int64_t> folder_bytes_;
 };
 
 }  // namespace
