@@ -29,7 +29,7 @@ struct Options {
   std::string url;                       // for links: the first public URL, or where we listen
   std::vector<std::string> public_urls;  // names that Host and Origin may bear besides loopback
   std::string version;
-  Time started;  // steady; set by make_handler
+  Time started;        // steady; set by make_handler
   int owner_uid = -1;  // over the Unix socket this uid is the admin without a token
   // Named bounds; each shows as 429 with Retry-After.
   double reads_per_second = 40'000;  // per token

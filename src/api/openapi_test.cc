@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <set>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 #include "api/route.h"
 #include "domain/codec.h"

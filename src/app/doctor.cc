@@ -1,4 +1,6 @@
 // `hearth doctor`: what this machine can do, and what that means.
+#include "hw/doctor.h"
+
 #include <cstdio>
 
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include "app/paths.h"
 #include "base/format.h"
 #include "domain/codec.h"
-#include "hw/doctor.h"
 #include "os/files.h"
 
 namespace hearth::app {
@@ -24,9 +25,12 @@ std::string as_json(const std::vector<hw::Fact>& facts) {
 
 const char* mark(hw::FactState state, bool colour) {
   switch (state) {
-    case hw::FactState::ok: return colour ? "\033[32mok     \033[0m" : "ok     ";
-    case hw::FactState::warning: return colour ? "\033[33mwarning\033[0m" : "warning";
-    default: return colour ? "\033[31mmissing\033[0m" : "missing";
+    case hw::FactState::ok:
+      return colour ? "\033[32mok     \033[0m" : "ok     ";
+    case hw::FactState::warning:
+      return colour ? "\033[33mwarning\033[0m" : "warning";
+    default:
+      return colour ? "\033[31mmissing\033[0m" : "missing";
   }
 }
 

@@ -16,7 +16,9 @@ Access::Access(Context context, Bytes key)
 }
 Access::~Access() = default;
 
-uint64_t Access::generation() const { return state_->generation; }
+uint64_t Access::generation() const {
+  return state_->generation;
+}
 
 std::string Access::server_id() const {
   return state_->server_id;

@@ -149,8 +149,8 @@ struct Describe<RefusedRecord> {
 struct SyncAnswer {
   Marks acknowledged;
   std::vector<RefusedRecord> refused;  // of this request
-  bool stop = false;       // end the task
-  std::string stop_class;  // cancelled, time_limit, preemption, lost
+  bool stop = false;                   // end the task
+  std::string stop_class;              // cancelled, time_limit, preemption, lost
   double grace_seconds = 10;
   int64_t live_version = 0;
   std::map<std::string, LiveValue> live;  // all of them when live_version is newer than the shim's
