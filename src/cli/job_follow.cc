@@ -21,7 +21,7 @@ namespace {
 
 constexpr Duration kLookEvery = Duration::millis(500);
 constexpr Duration kWordEvery = Duration::seconds(15);  // where no bar is drawn
-constexpr int kBarWidth = 20;
+constexpr int kBarWidth = 20, kNarrowBar = 8;
 constexpr int kInterrupted = 130;  // as shells say of SIGINT
 
 char detach_words[512];
@@ -146,7 +146,10 @@ class Watcher {
     if (!run.ok()) return;
     const Time now = system_clock().now();
     std::string text = progress_text(*job, *run, now);
-    if (const auto part = part_done(*run)) text = bar(*part, kBarWidth) + " " + text;
+    if (const auto part = part_done(*run)) {
+      const int room = screen().width - static_cast<int>(shown_width(text)) - 4;
+      text = bar(*part, std::clamp(room, kNarrowBar, kBarWidth)) + " " + text;
+    }
     if (below_.drawn())
       below_.set(text);
     else if (!run->metrics.empty() && now - last_word_ >= kWordEvery && text != last_text_) {
@@ -233,13 +236,6 @@ std::string progress_text(const Job& job, const Run& run, Time now) {
     text += format("  epoch {:.1f}/{:g}", epoch->value, *wanted);
   else if (step >= 0)
     text += format("  step {}", step);
-  if (const LatestMetric* loss = metric(run, {"loss", "train_loss"}, "loss"))
-    text += "  loss " + format("{:.4g}", loss->value);
-  if (const LatestMetric* accuracy = metric(run, {"accuracy", "acc"}, "acc"))
-    text += accuracy->value <= 1 ? format("  accuracy {:.1f} %", 100 * accuracy->value)
-                                 : format("  accuracy {:.4g}", accuracy->value);
-  if (const LatestMetric* rate = metric(run, {}, "_per_second"))
-    text += format("  {:.0f}/s", rate->value);
   const auto part = part_done(run);
   if (part && *part > 0.02 && job.started_at.micros != 0 && !finished(job.state)) {
     const double spent = (now - job.started_at).seconds();
@@ -247,6 +243,13 @@ std::string progress_text(const Job& job, const Run& run, Time now) {
   } else if (job.started_at.micros != 0 && !finished(job.state)) {
     text += "  " + clock_text(std::max(0.0, (now - job.started_at).seconds()));
   }
+  if (const LatestMetric* loss = metric(run, {"loss", "train_loss"}, "loss"))
+    text += "  loss " + format("{:.4g}", loss->value);
+  if (const LatestMetric* accuracy = metric(run, {"accuracy", "acc"}, "acc"))
+    text += accuracy->value <= 1 ? format("  acc {:.1f} %", 100 * accuracy->value)
+                                 : format("  acc {:.4g}", accuracy->value);
+  if (const LatestMetric* rate = metric(run, {}, "_per_second"))
+    text += format("  {:.0f}/s", rate->value);
   return text;
 }
 

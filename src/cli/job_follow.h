@@ -18,7 +18,7 @@ struct LogView {
 // to come back and ends the program. Returns the ended job.
 Result<Job> follow_job(const Globals& globals, const Job& job, const LogView& view);
 
-// The words of the bar: "running  epoch 2.4/5  loss 0.31  acc 89.1 %  6,500/s  0:42 left".
+// The words of the bar: "running  epoch 2.4/5  0:42 left  loss 0.31  acc 89.1 %  6500/s".
 std::string progress_text(const Job& job, const Run& run, Time now);
 // How much of the training is done, 0 to 1; nothing when the run does not say.
 std::optional<double> part_done(const Run& run);
