@@ -62,7 +62,7 @@ std::map<std::string, CheckpointWatch::Seen> CheckpointWatch::scan() const {
   return found;
 }
 
-std::vector<SaveWish> CheckpointWatch::look(Time now, bool ended) {
+std::vector<SaveWish> CheckpointWatch::look(Time now, const os::TreeQuery& tree, bool ended) {
   std::vector<SaveWish> wishes;
   std::map<std::string, Seen> found = scan();
   for (auto& [name, seen] : found) {
@@ -72,7 +72,7 @@ std::vector<SaveWish> CheckpointWatch::look(Time now, bool ended) {
     if (before != seen_.end()) seen.saved = before->second.saved;
     if (seen.saved == seen.state) continue;
     const std::string path = name == kFlat ? directory_ : directory_ + "/" + name;
-    if (!ended && (now - seen.since < kQuiet || open_for_writing(path))) continue;
+    if (!ended && (now - seen.since < kQuiet || open_for_writing(path, tree))) continue;
     seen.saved = seen.state;
     wishes.push_back({"checkpoint", path, "", "", seen.step > 0 ? seen.step : ++count_});
   }
@@ -80,8 +80,8 @@ std::vector<SaveWish> CheckpointWatch::look(Time now, bool ended) {
   return wishes;
 }
 
-bool CheckpointWatch::open_for_writing(const std::string& path) const {
-  for (const os::ProcessInfo& info : os::find_tree(tree_)) {
+bool CheckpointWatch::open_for_writing(const std::string& path, const os::TreeQuery& tree) {
+  for (const os::ProcessInfo& info : os::find_tree(tree)) {
     const std::string folder = format("/proc/{}/fd", info.pid);
     const auto entries = os::list_directory(folder);
     if (!entries.ok()) continue;

@@ -18,12 +18,11 @@ class CheckpointWatch {
   static constexpr Duration kQuiet = Duration::seconds(5);
   static constexpr size_t kMostFiles = 100'000;
 
-  CheckpointWatch(std::string directory, os::TreeQuery tree)
-      : directory_(std::move(directory)), tree_(std::move(tree)) {}
-  // What there was at the beginning (a checkpoint to go on from) is none of this task's.
+  explicit CheckpointWatch(std::string directory) : directory_(std::move(directory)) {}
+  // Before the process starts: what there was (a checkpoint to go on from) is none of its own.
   void begin();
   // What became a checkpoint since the last look. `ended`: the process is gone, nothing changes.
-  std::vector<SaveWish> look(Time now, bool ended);
+  std::vector<SaveWish> look(Time now, const os::TreeQuery& tree, bool ended);
 
  private:
   struct State {
@@ -37,9 +36,8 @@ class CheckpointWatch {
     int64_t step = 0;
   };
   std::map<std::string, Seen> scan() const;
-  bool open_for_writing(const std::string& path) const;
+  static bool open_for_writing(const std::string& path, const os::TreeQuery& tree);
   const std::string directory_;
-  const os::TreeQuery tree_;
   std::map<std::string, Seen> seen_;
   int64_t count_ = 0;
 };

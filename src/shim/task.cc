@@ -220,6 +220,10 @@ Result<bool> Task::start_process() {
                                  if (wish.ok() && wish->kind != "model") saver_->add(line);
                                },
                                complain}));
+  if (spec_.outputs.checkpoints) {
+    checkpoints_.emplace(prepared_.checkpoint_directory);
+    checkpoints_->begin();
+  }
   make_group();
   auto process = spawn_process();
   // A group that cannot be entered: rather watched than not at all.
@@ -254,10 +258,6 @@ void Task::watch() {
   sampler_ = std::make_unique<hw::Sampler>(hw::SampleTarget{group_, tree(), spec_.gpus},
                                            gpus_.get(), system_clock());
   if (!group_) memory_.emplace(tree());
-  if (spec_.outputs.checkpoints) {
-    checkpoints_.emplace(prepared_.checkpoint_directory, tree());
-    checkpoints_->begin();
-  }
   next_sample_ = started_ + options_.first_sample;
   next_memory_ = started_ + kMemoryLook;
   next_look_ = started_ + kLook;
@@ -367,7 +367,7 @@ void Task::sample(Time now) {
 
 void Task::look_for_checkpoints(Time now, bool ended) {
   next_look_ = now + kLook;
-  for (const SaveWish& wish : checkpoints_->look(now, ended))
+  for (const SaveWish& wish : checkpoints_->look(now, tree(), ended))
     if (const auto added = saver_->wish(wish); !added.ok()) log_error("{}", added.error().text());
 }
 
