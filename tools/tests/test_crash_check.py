@@ -28,7 +28,8 @@ class Server:
         return self.state
 
     def http(self, _, path):
-        body = {"items": self.checkpoints} if "checkpoints" in path else {"points": self.points}
+        body = {"items": self.checkpoints} if "checkpoints" in path else \
+            {"items": [{"number": 1, "id": "A"}]} if "attempts" in path else {"points": self.points}
         return type("Answer", (), {"status": 200, "json": lambda _: body})()
 
 
