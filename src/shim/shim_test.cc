@@ -1,4 +1,5 @@
 // How a task runs and ends.
+#include "os/cgroup.h"
 #include "shim/fixture_test.h"
 
 namespace hearth::shim {
@@ -272,12 +273,16 @@ TEST_F(Shim, ATaskOfAnotherUserOwnsItsPlace) {
 }  // namespace
 }  // namespace hearth::shim
 
+namespace {
+constexpr std::string_view kGroups = "hearth-shim-test";
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "--shim" && argc > 2) {
     hearth::shim::ShimOptions options;
     options.directory = argv[2];
-    options.cgroup_parent = "hearth-test";
+    options.cgroup_parent = kGroups;
     for (int i = 3; i < argc; ++i) {
       options.drain = options.drain || std::string_view(argv[i]) == "--drain";
       if (std::string_view(argv[i]) == "--sdk") options.sdk_directory = argv[i + 1];
@@ -286,5 +291,8 @@ int main(int argc, char** argv) {
     return hearth::shim::run_shim(options);
   }
   testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  const int failed = RUN_ALL_TESTS();
+  const auto groups = hearth::os::detect_cgroups({.parent = std::string(kGroups), .probe = false});
+  for (const auto& [controller, folder] : groups.parents) rmdir(folder.c_str());
+  return failed;
 }
