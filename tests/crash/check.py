@@ -77,7 +77,7 @@ def check_end(job, state, shown):
     """The last attempt decides."""
     failure = state.get("failure") or {}
     what = (f"job {job.id} ended {state['state']} {failure}, attempts {state['attempts']}, "
-            f"our kills: user's process {sorted(job.killed_users)}, shim {sorted(job.killed_shims)}")
+            f"our kills: process {sorted(job.killed_users)}, shim {sorted(job.killed_shims)}")
     last, ended = (shown[-1][0], shown[-1][4]) if shown else (None, False)
     killed = last in job.killed_users
     planned = "succeeded" if job.exit == 0 else "failed"
