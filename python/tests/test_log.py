@@ -119,6 +119,7 @@ class LogTest(support.Case):
                 hearth.log(step=n, work=1)
                 n += 1
             signal.setitimer(signal.ITIMER_REAL, 0)
+            time.sleep(0.05)  # a tick that is under way
             hearth.log(ticks=count[0], works=n)
         """)
         records = shim.records()
