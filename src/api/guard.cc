@@ -95,10 +95,10 @@ Result<Identity> Guard::identify(const net::RequestHead& head) {
   }
   if (cookie)
     if (auto refused = check_origin(head)) return std::move(*refused);
-  if (!failures_.has(head.peer))
-    return Error::of(Code::busy, "too many failed tries from this address", "wait a minute");
+  // A good token is let in however many bad ones its address has sent: it may be shared.
   auto who = services_.access.authenticate(token, head.peer, head.id);
-  if (!who.ok() && who.error().code == Code::unauthenticated) failures_.take(head.peer);
+  if (!who.ok() && who.error().code == Code::unauthenticated && !failures_.take(head.peer))
+    return Error::of(Code::busy, "too many failed tries from this address", "wait a minute");
   return who;
 }
 

@@ -24,6 +24,13 @@ std::string parameter_name(std::string_view segment) {
   return std::string(segment.substr(1, segment.size() - (is_rest(segment) ? 3 : 2)));
 }
 
+int literal_words(const Route& route) {
+  int words = 0;
+  for (const std::string_view segment : segments(route.path))
+    words += is_parameter(segment) ? 0 : 1;
+  return words;
+}
+
 // Whether the path fits the route; fills `values` with the decoded parameters.
 bool fits(const Route& route, const std::vector<std::string_view>& path,
           std::map<std::string, std::string>& values) {
@@ -94,17 +101,23 @@ RouteTable::Match RouteTable::match(std::string_view method, std::string_view pa
   Match match;
   const auto parts = segments(path);
   std::map<std::string, std::string> values;
+  // /jobs/check is no job's name: where words of the path are a route's own, only routes with as
+  // many such words count.
+  int most_words = -1;
   for (const size_t key : {parts.size(), size_t{0}}) {
     const auto found = by_length_.find(key);
     if (found == by_length_.end()) continue;
     for (const Route* route : found->second) {
       if (!fits(*route, parts, values)) continue;
+      const int words = literal_words(*route);
+      if (words < most_words) continue;
+      if (words > most_words) match = Match();
+      most_words = words;
       match.allowed.push_back(route->method);
       const bool same = route->method == method || (method == "HEAD" && route->method == "GET");
       if (!same || (match.route != nullptr && route->method != method)) continue;
       match.route = route;
       match.path = values;
-      if (route->method == method) return match;
     }
   }
   return match;

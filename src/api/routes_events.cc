@@ -13,8 +13,8 @@ constexpr int64_t kEventsAtOnce = 500;
 // Events after `last` that the identity may see, as server-sent events.
 class EventStream {
  public:
-  EventStream(Services& services, Identity who, int64_t last)
-      : services_(services), who_(std::move(who)), last_(last) {}
+  EventStream(Services& services, Identity who, int64_t last, std::optional<Time> until)
+      : services_(services), who_(std::move(who)), last_(last), until_(until) {}
 
   net::Chunk next() {
     net::Chunk chunk;
@@ -39,6 +39,7 @@ class EventStream {
     }
     chunk.more = static_cast<int64_t>(events.size()) == kEventsAtOnce;
     if (chunk.data.empty() && !chunk.more) chunk.data = ": \n\n";
+    chunk.end = !chunk.more && until_ && services_.context.clock.steady() >= *until_;
     return chunk;
   }
 
@@ -63,6 +64,7 @@ class EventStream {
   Services& services_;
   const Identity who_;
   int64_t last_;
+  const std::optional<Time> until_;  // steady
   bool begun_ = false;
 };
 
@@ -73,10 +75,17 @@ Result<net::Response> events(Call& call) {
     if (failure != std::errc() || end != last->data() + last->size() || since < 0)
       return Error::invalid("the header Last-Event-ID is not a number of ours");
   }
+  net::StreamBody body;
+  std::optional<Time> until;
+  if (!call.query("wait_seconds").empty()) {
+    const int64_t seconds = TRY(call.query_integer("wait_seconds", 0, 0, 86'400));
+    const Duration wait = Duration::seconds(static_cast<double>(seconds));
+    until = call.services.context.clock.steady() + wait;
+    body.heartbeat = std::clamp(wait, Duration::millis(1), body.heartbeat);
+  }
   net::Response response;
   response.headers.set("Content-Type", "text/event-stream");
-  auto stream = std::make_shared<EventStream>(call.services, call.who, since);
-  net::StreamBody body;
+  auto stream = std::make_shared<EventStream>(call.services, call.who, since, until);
   body.topics = {std::string(control::kEventsTopic)};
   body.next = [stream] { return stream->next(); };
   response.body = std::move(body);
@@ -90,7 +99,8 @@ void add_event_routes(RouteTable& table) {
       .add("GET", "/api/v1/events", "streamEvents", "events",
            "Every state change as it happens (SSE)", events)
       .answers_bytes("text/event-stream")
-      .asks("since", "events after this seq; default: only new ones", Kind::integer);
+      .asks("since", "events after this seq; default: only new ones", Kind::integer)
+      .asks("wait_seconds", "ends after so long; default: never", Kind::integer);
   table
       .add("GET", "/api/v1/deliveries", "listDeliveries", "events",
            "Webhook calls and how they went",
