@@ -1,4 +1,5 @@
 // The OpenAPI 3.1 document of the route table.
+#include <algorithm>
 #include <set>
 
 #include "api/answer.h"
@@ -10,6 +11,8 @@ namespace hearth::api {
 namespace {
 
 constexpr std::string_view kSchemas = "#/components/schemas/";
+// What a client sends is held to more than what it is answered: bounds, patterns, no other fields.
+constexpr std::string_view kInput = "Input.";
 
 class Document {
  public:
@@ -32,7 +35,7 @@ class Document {
       }
       paths += "}";
     }
-    need(type_of<Problem>());
+    need(type_of<Problem>(), SchemaFor::output);
     return format(
         R"({{"openapi":"3.1.0","info":{{"title":"Hearth","version":"1",)"
         R"("description":"From raw data to a served model. Every error is a Problem; lists )"
@@ -53,20 +56,28 @@ class Document {
     if (const size_t star = path.find("*}"); star != std::string::npos) path.erase(star, 1);
     return path;
   }
-  void need(const Type& type) {
-    if (seen_.insert(&type).second) wanted_.push_back(&type);
+  void need(const Type& type, SchemaFor use) {
+    Wanted& wanted = use == SchemaFor::input ? input_ : output_;
+    if (wanted.seen.insert(&type).second) wanted.types.push_back(&type);
   }
+  static std::string_view prefix(SchemaFor use) { return use == SchemaFor::input ? kInput : ""; }
   std::string reference(const Type& type, SchemaFor use) {
-    (void)use;
-    need(type);
-    return format(R"({{"$ref":"{}{}"}})", kSchemas, type.name);
+    need(type, use);
+    return format(R"({{"$ref":"{}{}{}"}})", kSchemas, prefix(use), type.name);
+  }
+  void add_schemas(SchemaFor use, std::map<std::string, std::string>& all) {
+    const Wanted& wanted = use == SchemaFor::input ? input_ : output_;
+    const std::string ref_prefix = format("{}{}", kSchemas, prefix(use));
+    for (size_t i = 0; i < wanted.types.size(); ++i) {  // grows while it is walked
+      const Type& type = *wanted.types[i];
+      all[format("{}{}", prefix(use), type.name)] =
+          json_schema(type, use, ref_prefix, [&](const Type& other) { need(other, use); });
+    }
   }
   std::string schemas() {
     std::map<std::string, std::string> all;
-    for (size_t i = 0; i < wanted_.size(); ++i)  // grows while it is walked
-      all[std::string(wanted_[i]->name)] =
-          json_schema(*wanted_[i], SchemaFor::output, std::string(kSchemas),
-                      [&](const Type& type) { need(type); });
+    add_schemas(SchemaFor::output, all);
+    add_schemas(SchemaFor::input, all);
     std::string out;
     for (const auto& [name, schema] : all)
       out += (out.empty() ? "\n" : ",\n") + json_quote(name) + ":" + schema;
@@ -79,9 +90,9 @@ class Document {
     if (route.need == Need::open) out += R"(,"security":[])";
     out += R"(,"parameters":[)" + parameters(route) + "]";
     if (route.body != nullptr) {
-      out += format(
-          R"(,"requestBody":{{"required":true,"content":{{"application/json":{{"schema":{}}})",
-          reference(*route.body, SchemaFor::input));
+      out +=
+          format(R"(,"requestBody":{{"required":{},"content":{{"application/json":{{"schema":{}}})",
+                 must_be_given(*route.body), reference(*route.body, SchemaFor::input));
       if (!route.body_type.empty())
         out += format(R"(,{}:{{"schema":{{"type":"string"}}}})", json_quote(route.body_type));
       out += "}}";
@@ -92,6 +103,33 @@ class Document {
                  json_quote(route.body_type));
     }
     return out + R"(,"responses":{)" + responses(route) + "}}";
+  }
+
+  // An empty body is read as {}.
+  static bool must_be_given(const Type& type) {
+    return type.one_of || std::any_of(type.fields.begin(), type.fields.end(),
+                                      [](const Field& field) { return field.is_required; });
+  }
+
+  static std::string path_schema(std::string_view name) {
+    if (name == "digest") return R"({"type":"string","pattern":"^sha256:[0-9a-f]{64}$"})";
+    return R"({"type":"string","minLength":1})";
+  }
+
+  static std::string query_schema(const QueryField& field) {
+    switch (field.kind) {
+      case Kind::integer:
+        if (field.least && field.most)
+          return format(R"({{"type":"integer","minimum":{},"maximum":{}}})", *field.least,
+                        *field.most);
+        return R"({"type":"integer"})";
+      case Kind::boolean:
+        return R"({"type":"boolean"})";
+      case Kind::time:
+        return R"({"type":"string","format":"date-time"})";
+      default:
+        return field.required ? R"({"type":"string","minLength":1})" : R"({"type":"string"})";
+    }
   }
 
   static std::string parameters(const Route& route) {
@@ -105,14 +143,10 @@ class Document {
     for (std::string_view part : split(route.path, '/')) {
       if (!part.starts_with('{')) continue;
       part = part.substr(1, part.size() - (part.ends_with("*}") ? 3 : 2));
-      add(part, "path", "which", R"({"type":"string","minLength":1})", true);
+      add(part, "path", "which", path_schema(part), true);
     }
     for (const QueryField& field : route.query_fields) {
-      const char* type = field.kind == Kind::integer   ? R"({"type":"integer"})"
-                         : field.kind == Kind::boolean ? R"({"type":"boolean"})"
-                         : field.kind == Kind::time    ? R"({"type":"string","format":"date-time"})"
-                                                       : R"({"type":"string"})";
-      add(field.name, "query", field.doc, type, false);
+      add(field.name, "query", field.doc, query_schema(field), field.required);
     }
     if (route.creates)
       add("Idempotency-Key", "header", "the same key gives the same answer for a day",
@@ -134,9 +168,12 @@ class Document {
                      : item;
       content = format(R"("application/json":{{"schema":{}}})", schema);
     }
-    if (!route.answer_type.empty())
-      content += format(R"({}{}:{{"schema":{{"type":"string"}}}})", content.empty() ? "" : ",",
-                        json_quote(route.answer_type));
+    if (!route.answer_type.empty()) {
+      // The events of a stream have no schema that this version of OpenAPI could give.
+      const bool stream = route.answer_type == "text/event-stream";
+      content += format("{}{}:{}", content.empty() ? "" : ",", json_quote(route.answer_type),
+                        stream ? "{}" : R"({"schema":{"type":"string"}})");
+    }
     std::string out = format(R"("{}":{{"description":"done")", route.status);
     if (!content.empty()) out += format(R"(,"content":{{{}}})", content);
     out += "}";
@@ -147,8 +184,11 @@ class Document {
     return out;
   }
 
-  std::set<const Type*> seen_;
-  std::vector<const Type*> wanted_;
+  struct Wanted {
+    std::set<const Type*> seen;
+    std::vector<const Type*> types;
+  };
+  Wanted input_, output_;
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ bool fits(const Route& route, const std::vector<std::string_view>& path,
 }  // namespace
 
 Route& Route::pages() {
-  asks("limit", "items at most, 1 to 1000; default 100", Kind::integer, "100");
+  asks("limit", "items at most; default 100", Kind::integer, "100").from(1, db::kMostListRows);
   asks("cursor", "next_cursor of the page before");
   asks("filter", "which items: state = failed and name ~ cnn");
   return asks("order_by", "created_at desc, name");

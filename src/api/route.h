@@ -52,6 +52,8 @@ struct QueryField {
   std::string_view name, doc;
   Kind kind = Kind::text;
   std::string_view example;
+  bool required = false;
+  std::optional<int64_t> least, most;  // of an integer
 };
 
 struct Route;
@@ -96,8 +98,14 @@ struct Route {
   Route& needs(Need n) { return need = n, *this; }
   Route& asks(std::string_view name, std::string_view doc, Kind kind = Kind::text,
               std::string_view example = "") {
-    return query_fields.push_back({name, doc, kind, example}), *this;
+    return query_fields.push_back({name, doc, kind, example, false, {}, {}}), *this;
   }
+  // Of the query parameter that was named last.
+  Route& from(int64_t least, int64_t most) {
+    query_fields.back().least = least;
+    return query_fields.back().most = most, *this;
+  }
+  Route& must() { return query_fields.back().required = true, *this; }
   Route& pages();  // limit, cursor, filter, order_by
   Route& makes() { return creates = true, *this; }
   Route& versioned() { return has_version = true, *this; }

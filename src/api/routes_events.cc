@@ -100,7 +100,9 @@ void add_event_routes(RouteTable& table) {
            "Every state change as it happens (SSE)", events)
       .answers_bytes("text/event-stream")
       .asks("since", "events after this seq; default: only new ones", Kind::integer)
-      .asks("wait_seconds", "ends after so long; default: never", Kind::integer);
+      .from(0, INT64_MAX / 2)
+      .asks("wait_seconds", "ends after so long; default: never", Kind::integer)
+      .from(0, 86'400);
   table
       .add("GET", "/api/v1/deliveries", "listDeliveries", "events",
            "Webhook calls and how they went",

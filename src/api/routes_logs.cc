@@ -75,6 +75,7 @@ void add_log_routes(RouteTable& table) {
       .asks("project", "whose name it is")
       .asks("follow", "1: goes on until the job ends", Kind::boolean)
       .asks("rank", "of this task alone", Kind::integer)
+      .from(0, 1 << 20)
       .asks("attempt", "number or `all`; default: the last")
       .asks("since", "RFC 3339, or how long ago: 10m")
       .asks("grep", "only lines that match this RE2 expression")

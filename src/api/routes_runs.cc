@@ -99,6 +99,7 @@ void add_tag_routes(RouteTable& table) {
           })
       .answers<Lineage>()
       .asks("thing", "dataset:NAME@2, model:NAME@3, run:NAME, job:NAME or sha256:...")
+      .must()
       .asks("project", "whose name it is");
 }
 
@@ -109,7 +110,9 @@ void add_content_routes(RouteTable& table) {
       .answers<MetricHistory>()
       .asks("project", "whose name it is")
       .asks("key", "name of the metric")
-      .asks("points", "at most so many, extremes kept; 0: all", Kind::integer, "2000");
+      .must()
+      .asks("points", "at most so many, extremes kept; 0: all", Kind::integer, "2000")
+      .from(0, 100'000);
   table
       .add("GET", "/api/v1/runs/{run}/artifacts", "listArtifacts", "runs", "Its files",
            [](Call& call) -> Result<net::Response> {

@@ -13,7 +13,7 @@ namespace hearth {
 enum class Grade { none, viewer, member, maintainer, admin };
 template <>
 struct Words<Grade> {
-  static constexpr std::string_view name = "Role";
+  static constexpr std::string_view name = "Grade";
   static constexpr std::array<std::string_view, 5> words{"none", "viewer", "member", "maintainer",
                                                          "admin"};
 };

@@ -177,7 +177,7 @@ template <>
 struct Describe<UserChange> {
   static constexpr std::string_view name = "UserChange", doc = "What to change of a user.";
   static void fields(Fields<UserChange>& f) {
-    f("disabled", &UserChange::disabled, "true: may not sign in any more");
+    f("disabled", &UserChange::disabled, "true: may not sign in any more").required();
   }
 };
 
