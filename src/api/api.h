@@ -32,9 +32,9 @@ struct Options {
   Time started;        // steady; set by make_handler
   int owner_uid = -1;  // over the Unix socket this uid is the admin without a token
   // Named bounds; each shows as 429 with Retry-After.
-  double reads_per_second = 40'000;  // per token
-  double changes_per_second = 500;   // per token
-  double failures_per_second = 2;    // failed sign-ins and unknown tokens, per address
+  double reads_per_second = 100'000;  // per token
+  double changes_per_second = 500;    // per token
+  double failures_per_second = 100;   // failed sign-ins and unknown tokens, per address
 };
 
 std::unique_ptr<net::Handler> make_handler(Services services, Options options);

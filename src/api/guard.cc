@@ -29,7 +29,8 @@ Guard::Guard(Services& services, const Options& options)
       cookie_name_("hearth_" + services.access.server_id()),
       reads_(options.reads_per_second, options.reads_per_second, services.context.clock),
       changes_(options.changes_per_second, options.changes_per_second * 4, services.context.clock),
-      failures_(options.failures_per_second, 20, services.context.clock) {}
+      failures_(options.failures_per_second, options.failures_per_second * 10,
+                services.context.clock) {}
 
 bool Guard::known_host(std::string_view host) const {
   const std::string_view name = without_port(host);

@@ -152,14 +152,23 @@ class Document {
       add("Idempotency-Key", "header", "the same key gives the same answer for a day",
           R"({"type":"string","minLength":1,"maxLength":255})", false);
     if (route.has_version && route.method != "GET")
-      add("If-Match", "header", "ETag of the version to change", R"({"type":"string"})", false);
+      add("If-Match", "header", "ETag of the version to change",
+          R"({"type":"string","pattern":"^\"[0-9]{1,18}\"$"})", false);
     return out;
   }
 
   std::string responses(const Route& route) {
     std::string content;
     if (route.answer != nullptr) {
-      const std::string item = reference(*route.answer, SchemaFor::output);
+      const bool partial =
+          std::any_of(route.query_fields.begin(), route.query_fields.end(),
+                      [](const QueryField& field) { return field.name == "fields"; });
+      const std::string whole = reference(*route.answer, SchemaFor::output);
+      const std::string item =
+          partial ? format(R"({{"anyOf":[{},{{"type":"object","description":"with `fields`: )"
+                           R"(these members alone"}}]}})",
+                           whole)
+                  : whole;
       const std::string schema =
           route.list ? format(R"({{"type":"object","required":["items"],"properties":{{)"
                               R"("items":{{"type":"array",)"

@@ -143,6 +143,15 @@ Result<int64_t> Call::query_integer(std::string_view name, int64_t otherwise, in
   return error;
 }
 
+Result<bool> Call::query_boolean(std::string_view name) const {
+  const std::string text = query(name);
+  if (text == "1" || text == "true") return true;
+  if (text.empty() || text == "0" || text == "false") return false;
+  Error error = Error::invalid(format("the query parameter '{}' is wrong", name));
+  error.errors.push_back({std::string(name), 0, text, "true or false", ""});
+  return error;
+}
+
 Result<db::ListQuery> Call::list_query(const Type& item) const {
   db::ListQuery list;
   list.limit = TRY(query_integer("limit", 100, 1, db::kMostListRows));

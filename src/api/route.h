@@ -37,6 +37,7 @@ struct Call {
   std::string query(std::string_view name) const { return request.query_value(name).value_or(""); }
   Result<int64_t> query_integer(std::string_view name, int64_t otherwise, int64_t least,
                                 int64_t most) const;
+  Result<bool> query_boolean(std::string_view name) const;  // 1, true, 0 or false; absent: false
   // The body decoded as T, as a client may send it.
   template <typename T>
   Result<T> body() const {

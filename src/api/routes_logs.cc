@@ -21,9 +21,8 @@ Result<LogRequest> log_request(Call& call, const Job& job) {
     request.since = ago.ok() ? call.services.context.clock.now() - *ago : TRY(from_rfc3339(since));
   }
   request.grep = call.query("grep");
-  const std::string follow = call.query("follow"), times = call.query("timestamps");
-  request.follow = follow == "1" || follow == "true";
-  request.timestamps = times == "1" || times == "true";
+  request.follow = TRY(call.query_boolean("follow"));
+  request.timestamps = TRY(call.query_boolean("timestamps"));
   const auto accept = call.request.headers.get("Accept").value_or("");
   if (accept.find("text/event-stream") != std::string_view::npos) request.form = LogForm::events;
   // An event source that lost its connection says what it has: "TASK:SEQ".
