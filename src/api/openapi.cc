@@ -153,7 +153,7 @@ class Document {
           R"({"type":"string","minLength":1,"maxLength":255})", false);
     if (route.has_version && route.method != "GET")
       add("If-Match", "header", "ETag of the version to change",
-          R"({"type":"string","pattern":"^\"[0-9]{1,18}\"$"})", false);
+          R"({"type":"string","pattern":"^\"?[0-9]{1,18}\"?$"})", false);
     return out;
   }
 

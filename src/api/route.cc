@@ -181,13 +181,13 @@ Result<std::optional<int64_t>> Call::if_match() const {
   const auto header = request.headers.get("If-Match");
   if (!header || trim(*header) == "*") return std::optional<int64_t>();
   std::string_view text = trim(*header);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
-    text = text.substr(1, text.size() - 2);
-    int64_t version = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), version);
-    if (failure == std::errc() && end == text.data() + text.size())
-      return std::optional<int64_t>(version);
-  }
+  // The version alone is taken too: some clients lose the quotes.
+  if (text.starts_with('"')) text.remove_prefix(1);
+  if (text.ends_with('"')) text.remove_suffix(1);
+  int64_t version = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (failure == std::errc() && end == text.data() + text.size())
+    return std::optional<int64_t>(version);
   return Error::invalid("the header If-Match is not an ETag of ours", "send the ETag as it came");
 }
 
