@@ -19,6 +19,7 @@ from testing import Counts, counts_of  # noqa: E402
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 LOGS = os.path.join(ROOT, "build", "test-logs")
 kGroupSeconds = {"ci": 1200, "long": 6 * 3600}  # a part that takes longer is ended and has failed
+kEndSeconds = 20                                # to clear away, once asked to end
 kShownLines = 2000                              # of one failed test; the whole is in its log
 
 
@@ -135,6 +136,15 @@ def run_script(part, arguments, preset, logs, limit):
     return counts
 
 
+def end_group(process):
+    """Asks first, as Ctrl-C does, so that servers and folders are cleared away."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(kEndSeconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def run(command, env, limit, take):
     """Runs a command in a session of its own; (exit status, whether it took too long)."""
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
@@ -144,7 +154,7 @@ def run(command, env, limit, take):
 
     def end():
         late.set()
-        os.killpg(process.pid, signal.SIGKILL)
+        end_group(process)
     timer = threading.Timer(limit, end)
     timer.start()
     try:
@@ -152,7 +162,7 @@ def run(command, env, limit, take):
             take(chunk)
         return process.wait(), late.is_set()
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        end_group(process)
         raise
     finally:
         timer.cancel()
@@ -186,6 +196,7 @@ def run_group(group, form):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that parts are ended, too
     form, names = sys.argv[1], sys.argv[2:]
     groups = read_groups(os.path.join(ROOT, "tests/groups.txt"))
     start, total, built = time.monotonic(), Counts(), {}
