@@ -23,8 +23,10 @@ constexpr int kStopRounds = 20;  // looks for new children while all known ones 
 constexpr int kMostRounds = 10'000;
 constexpr Duration kLook = Duration::millis(20);  // between two looks
 constexpr Duration kSlowestLook = Duration::millis(250);
-constexpr int kEmptyLooks = 4;
+constexpr int kEmptyLooks = 20;  // until none is believed to be left,
+constexpr int kCalmLooks = 2;    // or so many in a row while nobody made a process
 constexpr int kEmptyPauseMillis = 3;
+constexpr int64_t kYoungSeconds = 2;  // so long, at most, an exec is believed to take
 constexpr size_t kMostNamed = 10;
 constexpr size_t kMostPolled = 256;
 
@@ -55,6 +57,8 @@ Result<ProcessInfo> parse_stat(pid_t pid, std::string_view text) {
   info.parent = static_cast<pid_t>(number(4));
   info.group = static_cast<pid_t>(number(5));
   info.session = static_cast<pid_t>(number(6));
+  constexpr int64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+  info.kernel = (number(9) & kKernelThread) != 0;
   info.cpu = from_ticks(number(14) + number(15) + number(16) + number(17));
   info.threads = number(20);
   info.start_time = static_cast<uint64_t>(number(22));
@@ -169,17 +173,40 @@ class TreeKiller {
   static Time now() { return system_clock().steady(); }
 
   // A process in the middle of exec has no environment to be seen, and one that forks and exits may
-  // slip past the list: where the marker counts, only several empty looks say that none is left.
+  // slip past the list. Where the marker counts, none is left only when looks were empty while the
+  // whole machine made no process at all, or after many empty ones on a busy machine.
   std::vector<ProcessInfo> look() {
     ++report_.rounds;
-    std::vector<ProcessInfo> tree = find_tree(query_);
-    for (int again = 1; tree.empty() && !query_.marker.empty() && again < kEmptyLooks; ++again) {
-      poll(nullptr, 0, kEmptyPauseMillis);
+    std::vector<ProcessInfo> tree;
+    int calm = 0;
+    for (int i = 0; i < kEmptyLooks && calm < kCalmLooks; ++i) {
+      if (i > 0) poll(nullptr, 0, kEmptyPauseMillis);
+      const std::string before = newest_pid();
       tree = find_tree(query_);
+      if (!tree.empty() || query_.marker.empty()) break;
+      calm = !before.empty() && newest_pid() == before && !anybody_in_exec() ? calm + 1 : 0;
     }
     for (const ProcessInfo& info : tree) seen_.insert({info.pid, info.start_time});
     report_.found = static_cast<int>(seen_.size());
     return tree;
+  }
+
+  // The last pid that the kernel gave: the last word of /proc/loadavg; "" if it cannot be read.
+  static std::string newest_pid() {
+    const auto text = read_file("/proc/loadavg", kMostStatBytes);
+    return text.ok() ? text->substr(text->rfind(' ') + 1) : std::string();
+  }
+
+  // A young process without an environment: it may be about to show the marker.
+  static bool anybody_in_exec() {
+    // The steady clock stands still in suspend, start times do not: then more count as young.
+    const int64_t oldest = (now().micros / 1'000'000 - kYoungSeconds) * sysconf(_SC_CLK_TCK);
+    for (const ProcessInfo& info : list_processes()) {
+      if (info.kernel || dead(info) || static_cast<int64_t>(info.start_time) < oldest) continue;
+      const auto text = read_file(format("/proc/{}/environ", info.pid), kMostEnvironBytes);
+      if (text.ok() && text->empty()) return true;
+    }
+    return false;
   }
 
   void signal(const ProcessInfo& info, int signal) {

@@ -24,6 +24,7 @@ struct ProcessInfo {
   pid_t pid = 0, parent = 0, group = 0, session = 0;
   uint64_t start_time = 0;  // clock ticks since boot
   char state = '?';         // as in /proc/PID/stat; Z and X are dead
+  bool kernel = false;      // a thread of the kernel's
   std::string command;      // comm
   Duration cpu;             // own and of children waited for
   int64_t threads = 0;
