@@ -4,10 +4,11 @@ import json
 import os
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 
-from harness import BIN, PATIENCE, Server, ServerCase, eventually, job_text
+from harness import BIN, PATIENCE, Server, ServerCase, eventually, job_text, processes_of
 
 
 class Restart(unittest.TestCase):
@@ -132,6 +133,32 @@ class Refusals(ServerCase):
         self.server.ok("job", "cancel", other)
         self.server.wait(job)
         self.assertEqual(self.server.http("GET", "/api/v1/jobs/" + job, token=token).status, 401)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can give each job a uid of its own")
+class Uids(unittest.TestCase):
+    def test_a_job_cannot_read_signal_or_see_into_another(self):
+        # A folder that others may walk through, as /var/lib is.
+        root = tempfile.mkdtemp(prefix="hearth-it-", dir="/var/tmp")
+        os.chmod(root, 0o755)
+        server = Server("--task-uids", "200000-200999", root=root).start()
+        self.addCleanup(server.close)
+        first = server.submit(job_text("echo mine > s; chmod 644 s; pwd; id -u; exec sleep 600",
+                                       env="{MARK: first}"))
+        folder, uid = eventually(lambda: [line for line in server.lines(first)][:2][1:] and
+                                 server.lines(first), "the first job runs")
+        self.assertIn(int(uid), range(200000, 201000))
+        (pid,) = [p for p in processes_of("MARK=first")
+                  if open("/proc/%d/comm" % p).read() == "sleep\n"]
+        ended = server.job(
+            "id -u; cat %s/s && echo READ; kill -0 %d && echo SIGNALLED; "
+            "cat /proc/%d/environ && echo SEEN; ls %s/state && echo LISTED; true"
+            % (folder, pid, pid, server.data))
+        lines = server.lines(ended["id"])
+        self.assertNotEqual(lines[0], uid)
+        for word in ("READ", "SIGNALLED", "SEEN", "LISTED"):
+            self.assertNotIn(word, lines)
+        server.ok("job", "cancel", first)
 
 
 class Events(ServerCase):

@@ -47,6 +47,7 @@ struct LaunchParts {
   std::map<std::string, std::string> secrets;
   std::vector<TaskDataset> datasets;
   std::optional<Checkpoint> resume;
+  int64_t uid = -1;
 };
 
 Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptions& options,
@@ -87,15 +88,20 @@ Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptio
   spec.objects_directory = options.objects_directory;
   spec.shim_token = TRY(access.add_task_token(session, task)).text;
   spec.job_token = TRY(access.add_job_token(session, task, job.owner)).text;
-  if (options.task_uids) {
-    const auto [first, last] = *options.task_uids;
-    spec.uid = spec.gid = first + job.number % (last - first + 1);
-  }
+  spec.uid = spec.gid = parts.uid;
   return spec;
 }
 
-Result<LaunchParts> launch_parts(db::Session& session, Access& access, const Job& job) {
+Result<LaunchParts> launch_parts(db::Session& session, Access& access, const JobsOptions& options,
+                                 const Job& job) {
   LaunchParts parts;
+  if (options.task_uids) {
+    // Counted over all jobs and tries, so that no two that run share one; a uid comes again only
+    // when the whole range was used.
+    const auto [first, last] = *options.task_uids;
+    const int64_t count = TRY(db::next_number(session, "task_uid"));
+    parts.uid = first + (count - 1) % (last - first + 1);
+  }
   parts.secrets = TRY(access.open_secrets(session, job.project, job.spec.secrets));
   parts.datasets = TRY(resolve_datasets(session, job));
   parts.resume = TRY(db::Table<Checkpoint>::find(
@@ -121,7 +127,7 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
   prepared.job = *found;
   Job& job = prepared.job;
   const Time now = context.clock.now();
-  const LaunchParts parts = TRY(launch_parts(session, access, job));
+  const LaunchParts parts = TRY(launch_parts(session, access, options, job));
 
   Attempt& attempt = prepared.attempt;
   attempt.id = new_id(context.clock, context.random);
@@ -170,7 +176,7 @@ Result<executors::Launch> rebuild_launch(db::Session& session, Context& context,
                                          const JobsOptions& options, const Job& job,
                                          const Attempt& attempt, const std::vector<Task>& tasks) {
   (void)context;
-  const LaunchParts parts = TRY(launch_parts(session, access, job));
+  const LaunchParts parts = TRY(launch_parts(session, access, options, job));
   executors::Launch launch;
   launch.attempt_id = attempt.id;
   launch.epoch = attempt.epoch;
