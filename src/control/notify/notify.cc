@@ -106,14 +106,30 @@ struct Notify::State {
           {context.clock.now().micros, kRowsAtOnce}));
       return {};
     }));
-    const std::lock_guard lock(mutex);
     for (Delivery& delivery : due) {
-      int& at_host = by_host[host_of(delivery.url)];
-      if (at_host >= kMostToOneHost || !taken.insert(delivery.id).second) continue;
-      ++at_host;
-      return std::optional(std::move(delivery));
+      if (!take(delivery)) continue;
+      // Another sender may have sent it and let it go between our look and now.
+      if (TRY(still_due(delivery.id))) return std::optional(std::move(delivery));
+      release(delivery);
     }
     return std::optional<Delivery>();
+  }
+  bool take(const Delivery& delivery) {
+    const std::lock_guard lock(mutex);
+    int& at_host = by_host[host_of(delivery.url)];
+    if (at_host >= kMostToOneHost || !taken.insert(delivery.id).second) return false;
+    ++at_host;
+    return true;
+  }
+  Result<bool> still_due(const std::string& id) {
+    bool due = false;
+    const auto done = context.database.read([&](db::Session& session) -> Result<void> {
+      const auto row = TRY(db::Table<Delivery>::get(session, id));
+      due = row && row->state == DeliveryState::waiting && row->next_try_at <= context.clock.now();
+      return {};
+    });
+    if (!done.ok()) log_warning("webhooks: {}", done.error().text());
+    return due;
   }
   void release(const Delivery& delivery) {
     const std::lock_guard lock(mutex);
