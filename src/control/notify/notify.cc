@@ -109,7 +109,7 @@ struct Notify::State {
     for (Delivery& delivery : due) {
       if (!take(delivery)) continue;
       // Another sender may have sent it and let it go between our look and now.
-      if (TRY(still_due(delivery.id))) return std::optional(std::move(delivery));
+      if (still_due(delivery.id)) return std::optional(std::move(delivery));
       release(delivery);
     }
     return std::optional<Delivery>();
@@ -121,7 +121,7 @@ struct Notify::State {
     ++at_host;
     return true;
   }
-  Result<bool> still_due(const std::string& id) {
+  bool still_due(const std::string& id) {
     bool due = false;
     const auto done = context.database.read([&](db::Session& session) -> Result<void> {
       const auto row = TRY(db::Table<Delivery>::get(session, id));
