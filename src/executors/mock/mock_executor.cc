@@ -45,10 +45,6 @@ MockExecutor::MockExecutor(MockOptions options, Clock& clock)
   if (options_.own_thread) thread_ = std::thread([this] { loop(); });
 }
 
-Result<std::unique_ptr<MockExecutor>> MockExecutor::open_default(Clock& clock) {
-  return std::make_unique<MockExecutor>(MockOptions{.own_thread = true}, clock);
-}
-
 MockExecutor::~MockExecutor() {
   {
     const std::lock_guard lock(mutex_);

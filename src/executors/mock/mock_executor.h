@@ -50,8 +50,6 @@ class MockExecutor : public Executor {
   static constexpr size_t kMostTasks = 100'000;
 
   MockExecutor(MockOptions options, Clock& clock);
-  // What `hearth up --executor mock` uses: one node, a thread of its own.
-  static Result<std::unique_ptr<MockExecutor>> open_default(Clock& clock);
   ~MockExecutor() override;
 
   Result<void> start(const Launch& launch) override;
