@@ -64,6 +64,17 @@ function(hearth_test name)
                        PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
 endfunction()
 
+# hearth_power_loss(NAME): the power-loss cases of the test program NAME once more in the group
+# `crash`, with all the points that its bar asks for (the group `unit` looks at fewer).
+function(hearth_power_loss name)
+  if(HEARTH_TESTS)
+    include(GoogleTest)
+    gtest_discover_tests(${name} TEST_FILTER "*PowerLoss*" TEST_PREFIX "crash/" DISCOVERY_MODE PRE_TEST
+                         DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900 LABELS crash
+                         ENVIRONMENT HEARTH_CRASH_POINTS=300)
+  endif()
+endfunction()
+
 # hearth_fuzz(NAME SOURCES ... ROOMS ...): a libFuzzer program build/PRESET/fuzz/NAME, which
 # tests/fuzz/run finds there. Its seeds are the files of tests/fuzz/seeds/NAME, where there are any.
 function(hearth_fuzz name)
