@@ -22,7 +22,8 @@ struct Words<RunStatus> {
 
 struct Experiment {
   std::string id, name, project;
-  Time created_at, deleted_at;
+  Time created_at, updated_at, deleted_at;
+  std::string artifact_location;
   std::map<std::string, std::string> tags;
   int64_t version = 0;
   bool operator==(const Experiment&) const = default;
@@ -31,11 +32,13 @@ template <>
 struct Describe<Experiment> {
   static constexpr std::string_view name = "Experiment", doc = "A set of runs that are compared.";
   static void fields(Fields<Experiment>& f) {
-    f("id", &Experiment::id, "ULID");
+    f("id", &Experiment::id, "ULID; 0 or 0-PROJECT of a project's default one");
     f("name", &Experiment::name, "unique in its project");
     f("project", &Experiment::project, "project name");
     f("created_at", &Experiment::created_at, "when");
+    f("updated_at", &Experiment::updated_at, "when it was last changed");
     f("deleted_at", &Experiment::deleted_at, "when it was deleted");
+    f("artifact_location", &Experiment::artifact_location, "where clients put its runs' files");
     f("tags", &Experiment::tags, "for people");
     f("version", &Experiment::version, "counts changes");
   }
@@ -75,7 +78,7 @@ struct Describe<UsedDataset> {
 };
 
 struct Run {
-  std::string id, name, project, experiment_id, experiment, owner;
+  std::string id, name, project, experiment_id, experiment, owner, user;
   std::string job_id, parent_id;
   RunStatus status = RunStatus::scheduled;
   Time created_at, started_at, finished_at, deleted_at;
@@ -100,6 +103,7 @@ struct Describe<Run> {
     f("experiment_id", &Run::experiment_id, "ULID of its experiment");
     f("experiment", &Run::experiment, "name of its experiment");
     f("owner", &Run::owner, "user name");
+    f("user", &Run::user, "who ran it, as its client says");
     f("job_id", &Run::job_id, "the job that made it");
     f("parent_id", &Run::parent_id, "the run above it");
     f("status", &Run::status, "where it is");
