@@ -102,6 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<size_t> read_some();
   Task<bool> write_all(std::string_view data, MoreFollows more);
   Task<bool> ready(IoStatus wanted);
+  Task<bool> room(IoStatus wanted);
   Task<void> give_way();
   Task<void> on_worker(std::function<void()> work);
   Task<void> job_end();
@@ -133,6 +134,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Time deadline_{INT64_MAX};
   Time window_start_;         // of the body's rate
   int64_t window_bytes_ = 0;  // decoded when it began
+  Duration waited_;           // for the client to read, in this window of the answers' rate
+  int64_t taken_ = 0;         // by the client since it began
   uint64_t generation_ = 0;   // of the wait; a wake-up of an earlier one is void
   int reads_in_a_row_ = 0;
   bool expired_ = false;  // the deadline has passed

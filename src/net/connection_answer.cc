@@ -216,15 +216,14 @@ Task<bool> Connection::send_file_pieces(int file, FileBody body) {
     co_await on_worker(std::move(work));
     if (job_threw_ || aborted_ || step.status == IoStatus::closed) co_return false;
     if (step.status != IoStatus::done) {
-      set_deadline(core_.options.write_time);
-      const bool can = co_await ready(step.status);
-      if (expired_) core_.metrics.met(Bound::write_time);
+      const bool can = co_await room(step.status);
       if (!can) co_return false;
-      clear_deadline();
       continue;
     }
     if (step.bytes == 0) co_return false;  // the file was cut short: the length is a lie now
-    if (!direct) {
+    if (direct) {
+      taken_ += static_cast<int64_t>(step.bytes);
+    } else {
       const bool sent =
           co_await write_all(std::string_view(piece).substr(0, step.bytes), MoreFollows::no);
       if (!sent) co_return false;

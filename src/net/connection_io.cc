@@ -69,6 +69,26 @@ Task<bool> Connection::ready(IoStatus wanted) {
   co_return !failed && !expired_ && !aborted_;
 }
 
+// Waits until the client has read some of what it was sent. False: it does not, or so slowly that
+// its answer would hold connection and file for ever, or it has gone.
+Task<bool> Connection::room(IoStatus wanted) {
+  const ServerOptions& options = core_.options;
+  const Time began = system_clock().steady();
+  set_deadline(options.write_time);
+  const bool can = co_await ready(wanted);
+  if (expired_) core_.metrics.met(Bound::write_time);
+  if (!can) co_return false;
+  clear_deadline();
+  waited_.micros += (system_clock().steady() - began).micros;
+  if (waited_ < options.write_rate_window) co_return true;
+  const bool slow = static_cast<double>(taken_) <
+                    static_cast<double>(options.least_write_rate) * waited_.seconds();
+  if (slow) core_.metrics.met(Bound::write_rate);
+  waited_ = Duration{0};
+  taken_ = 0;
+  co_return !slow;
+}
+
 // Writes what goes without waiting; false when the connection is broken.
 bool Connection::write_now(std::string_view& data, MoreFollows more) {
   while (!data.empty()) {
@@ -86,13 +106,11 @@ Task<bool> Connection::write_all(std::string_view data, MoreFollows more) {
     if (step.status == IoStatus::closed) co_return false;
     if (step.status == IoStatus::done) {
       data.remove_prefix(step.bytes);
+      taken_ += static_cast<int64_t>(step.bytes);
       continue;
     }
-    set_deadline(core_.options.write_time);
-    const bool can = co_await ready(step.status);
-    if (expired_) core_.metrics.met(Bound::write_time);
+    const bool can = co_await room(step.status);
     if (!can) co_return false;
-    clear_deadline();
   }
   co_return true;
 }

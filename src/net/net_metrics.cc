@@ -9,8 +9,8 @@ namespace {
 
 // In the order of Bound.
 constexpr std::array<std::string_view, static_cast<size_t>(Bound::count_)> kBoundNames = {
-    "connections", "peer_connections", "queue",     "body_memory", "head_size", "head_time",
-    "body_size",   "body_rate",        "idle_time", "write_time",  "malformed"};
+    "connections", "peer_connections", "queue",     "body_memory", "head_size",  "head_time",
+    "body_size",   "body_rate",        "idle_time", "write_time",  "write_rate", "malformed"};
 
 void show_bounds(const ServerOptions& options) {
   const auto show = [](const std::string& name, const std::string& help, double value) {
@@ -32,6 +32,8 @@ void show_bounds(const ServerOptions& options) {
        options.write_time.seconds());
   show("least_body_bytes_per_second", "Rate below which a body is refused.",
        static_cast<double>(options.least_body_rate));
+  show("least_write_bytes_per_second", "Rate of reading below which a client is left.",
+       static_cast<double>(options.least_write_rate));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class Bound {
   body_rate,
   idle_time,
   write_time,
+  write_rate,
   malformed,
   count_,
 };

@@ -16,8 +16,8 @@ namespace {
 Duration tick(const ServerOptions& options) {
   constexpr Duration kShortest = Duration::millis(10);
   constexpr Duration kLongest = Duration::seconds(1);
-  const Duration least = std::min(
-      {options.head_time, options.idle_time, options.write_time, options.body_rate_window});
+  const Duration least = std::min({options.head_time, options.idle_time, options.write_time,
+                                   options.body_rate_window, options.write_rate_window});
   return std::clamp(Duration{least.micros / 8}, kShortest, kLongest);
 }
 

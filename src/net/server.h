@@ -59,6 +59,11 @@ struct ServerOptions {
   int64_t least_body_rate = 1'024;  // bytes/s over any body_rate_window of a body; slower: 408
   Duration body_rate_window = Duration::seconds(10);
   Duration write_time = Duration::seconds(30);  // without progress in writing: closed
+  // bytes/s that a client takes of its answers while we wait for it to take some, over any
+  // write_rate_window of such waiting; slower: closed. A stream with nothing to send waits for
+  // none.
+  int64_t least_write_rate = 1'024;
+  Duration write_rate_window = Duration::seconds(60);
 };
 
 class Server {

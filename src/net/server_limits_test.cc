@@ -1,5 +1,6 @@
 // Every bound of the server, met.
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -22,6 +23,21 @@ BodyRule inline_rule(const RequestHead&) {
   BodyRule rule;
   rule.on_io_thread = true;
   return rule;
+}
+
+// Pieces of a megabyte for ever, until `dropped`.
+Response endless(std::atomic<bool>& dropped) {
+  StreamBody stream;
+  const auto sentinel = std::shared_ptr<void>(nullptr, [&](void*) { dropped = true; });
+  stream.next = [sentinel] {
+    Chunk chunk;
+    chunk.data = std::string(1 << 20, 'x');
+    chunk.more = true;
+    return chunk;
+  };
+  Response response;
+  response.body = stream;
+  return response;
 }
 
 TEST(ServerLimits, MalformedRequestsGetTheirStatusAndTheEnd) {
@@ -168,13 +184,66 @@ TEST(ServerLimits, ABodyThatIsQuickEnoughMayTakeManyWindows) {
 TEST(ServerLimits, AClientThatDoesNotReadIsClosed) {
   TestServer test(quick(&ServerOptions::write_time));
   std::atomic<bool> dropped = false;
+  test.handler.on_request = [&](Request&) { return endless(dropped); };
+  test.start();
+  RawClient client(test.port());
+  client.get("/");
+  EXPECT_TRUE(eventually([&] { return dropped.load(); }));
+}
+
+TEST(ServerLimits, AClientThatReadsALittleNowAndThenIsClosed) {
+  ServerOptions options = quick(&ServerOptions::write_rate_window);
+  options.least_write_rate = 1LL << 40;  // no reader is as quick
+  TestServer test(options);
+  std::atomic<bool> dropped = false;
+  test.handler.on_request = [&](Request&) { return endless(dropped); };
+  test.start();
+  RawClient client(test.port());
+  client.get("/");
+  // It reads all the time: write_time never strikes.
+  EXPECT_TRUE(eventually([&] { return dropped.load() || !client.receive(); }));
+  EXPECT_TRUE(client.ended());
+  EXPECT_TRUE(dropped);
+}
+
+TEST(ServerLimits, AFileIsHeldToTheRateOfReadingToo) {
+  for (const int64_t least : {int64_t{1}, int64_t{1} << 40}) {
+    ServerOptions options = quick(&ServerOptions::write_rate_window, Duration::millis(20));
+    options.least_write_rate = least;
+    TestServer test(options);
+    const std::string path = test.directory.path() + "/file";
+    std::ofstream(path) << std::string(48 << 20, 'x');
+    test.handler.on_request = [&](Request&) {
+      Response response;
+      response.body = FileBody{path, 0, 48 << 20};
+      return response;
+    };
+    test.start();
+    RawClient client(test.port());
+    client.get("/");
+    // Slow enough for several windows of waiting.
+    size_t bytes = 0;
+    while (client.receive()) {
+      bytes += std::exchange(client.held(), std::string()).size();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    EXPECT_EQ(bytes > 48 << 20, least == 1) << bytes;
+  }
+}
+
+TEST(ServerLimits, AStreamWithNothingToSendMayBeSilent) {
+  ServerOptions options = quick(&ServerOptions::write_rate_window, Duration::millis(20));
+  options.least_write_rate = 1LL << 40;
+  options.write_time = Duration::millis(60);
+  TestServer test(options);
+  std::atomic<int> beats = 0;
   test.handler.on_request = [&](Request&) {
     StreamBody stream;
-    const auto sentinel = std::shared_ptr<void>(nullptr, [&](void*) { dropped = true; });
-    stream.next = [sentinel] {
+    stream.heartbeat = Duration::millis(80);
+    stream.next = [&beats] {
       Chunk chunk;
-      chunk.data = std::string(1 << 20, 'x');
-      chunk.more = true;
+      chunk.data = ":\n";
+      chunk.end = ++beats == 8;
       return chunk;
     };
     Response response;
@@ -184,7 +253,7 @@ TEST(ServerLimits, AClientThatDoesNotReadIsClosed) {
   test.start();
   RawClient client(test.port());
   client.get("/");
-  EXPECT_TRUE(eventually([&] { return dropped.load(); }));
+  EXPECT_EQ(client.answer().body, ":\n:\n:\n:\n:\n:\n:\n:\n");
 }
 
 TEST(ServerLimits, AFullQueueIs503AndTheConnectionStays) {
