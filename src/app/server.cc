@@ -149,6 +149,7 @@ class RunningServer : public HearthServer {
     return (args_.public_urls.empty() ? url_ : args_.public_urls.front()) + "/sign-in#" + code;
   }
 
+  Result<void> reload() override { return server_->reload_certificate(); }
   void hold() override { jobs_->hold(); }
   bool idle() override { return count_tasks() == 0; }
 

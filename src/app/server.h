@@ -27,6 +27,8 @@ class HearthServer {
   virtual const std::string& url() const = 0;
   // A sign-in link for the first admin: URL/sign-in#CODE.
   virtual Result<std::string> sign_in_link() = 0;
+  // Reads the files of TLS again. Without TLS nothing; on an error all stays as it was.
+  virtual Result<void> reload() = 0;
   // Starts no job from now on; true once none runs.
   virtual void hold() = 0;
   virtual bool idle() = 0;

@@ -72,6 +72,15 @@ Result<void> detach(const DataPaths& paths) {
                    format("look into {}", paths.server_log()));
 }
 
+// A terminal that goes sends this too: the server stays either way.
+void reload(HearthServer& server) {
+  const auto done = server.reload();
+  if (done.ok())
+    log_info("SIGHUP: certificate and key, where there are, were read again");
+  else
+    log_error("SIGHUP: the certificate stays as it was: {}", done.error().text());
+}
+
 Result<void> run_in_foreground(const cli::UpArgs& args) {
   // Signals are read as events; blocked before the first thread starts.
   auto signals = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
@@ -89,7 +98,10 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
     if (draining && server->idle()) break;
     const auto signal = TRY(signals.read());
     if (!signal) continue;
-    if (signal->signal == SIGHUP) continue;  // the terminal went; the server stays
+    if (signal->signal == SIGHUP) {
+      reload(*server);
+      continue;
+    }
     if (signal->signal == SIGUSR1) {
       log_info("draining: no job starts any more; the server ends when none runs");
       server->hold();

@@ -64,6 +64,10 @@ class HttpServer final : public Server {
     return listener < listeners_.size() ? listeners_[listener]->port() : 0;
   }
 
+  Result<void> reload_certificate() override {
+    return core_->tls == nullptr ? Result<void>() : core_->tls->reload();
+  }
+
  private:
   static void run_on(const std::shared_ptr<IoThread>& thread, const std::function<void()>& job) {
     std::promise<void> done;

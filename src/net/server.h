@@ -80,6 +80,9 @@ class Server {
   // destructor stops without grace.
   virtual void stop(Duration grace) = 0;
   virtual int port(size_t listener = 0) const = 0;  // 0 for a Unix socket
+  // Reads certificate and key again: connections from now on get them, those that are open keep
+  // theirs. Nothing to do without TLS. Errors as create()'s; then the old ones stay.
+  virtual Result<void> reload_certificate() = 0;
 };
 
 }  // namespace hearth::net

@@ -157,6 +157,49 @@ TEST(ServerTls, UnixSocketsStayPlain) {
   EXPECT_EQ(client.answer().body, "plain ");
 }
 
+TEST(ServerTls, ACertificateIsReadAgain) {
+  TlsServer test;
+  test.start();
+  TemporaryDirectory other;
+  const TestCertificate renewed(other.path());
+  const auto trusts = [&](const TestCertificate& one) {
+    Client fresh;
+    ClientRequest request = test.request("/");
+    request.ca_file = one.certificate_file();
+    return fresh.send(request).ok();
+  };
+  const std::string kept = other.path() + "/kept.pem";
+  std::filesystem::copy_file(test.certificate.certificate_file(), kept);
+  ClientRequest old = test.request("/");
+  old.ca_file = kept;
+  Client open;  // keeps its connection
+  ASSERT_TRUE(open.send(old).ok());
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+
+  // Half of a renewal is no pair: the old one stays.
+  replace(renewed.key_file(), test.options.tls_key);
+  const auto half = test.server->reload_certificate();
+  ASSERT_FALSE(half.ok());
+  EXPECT_NE(half.error().detail.find(test.options.tls_key), std::string::npos);
+  EXPECT_TRUE(trusts(test.certificate));
+
+  replace(renewed.certificate_file(), test.options.tls_certificate);
+  const auto whole = test.server->reload_certificate();
+  ASSERT_TRUE(whole.ok()) << whole.error().text();
+  EXPECT_TRUE(trusts(renewed));
+  Client stranger;
+  EXPECT_FALSE(stranger.send(old).ok());
+  EXPECT_TRUE(open.send(old).ok());  // on the connection it has
+}
+
+TEST(ServerTls, ReloadWithoutTlsDoesNothing) {
+  TestServer test;
+  test.start();
+  EXPECT_TRUE(test.server->reload_certificate().ok());
+}
+
 TEST(ServerTls, BadCertificatesAreNamed) {
   TlsServer test;
   const auto failure = [&](const std::string& certificate, const std::string& key) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <mutex>
 #include <new>
 
 #include <openssl/err.h>
@@ -99,20 +100,11 @@ class TlsStream final : public ByteStream {
   bool spoke_http_ = false;
 };
 
-}  // namespace
+using OwnedContext = std::unique_ptr<SSL_CTX, FreeContext>;
 
-struct TlsContext::State {
-  std::unique_ptr<SSL_CTX, FreeContext> context;
-};
-
-TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TlsContext::~TlsContext() = default;
-
-Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certificate,
-                                                       const std::string& key) {
-  auto state = std::make_unique<State>();
-  state->context.reset(SSL_CTX_new(TLS_server_method()));
-  SSL_CTX* context = state->context.get();
+Result<OwnedContext> load(const std::string& certificate, const std::string& key) {
+  OwnedContext made(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX* context = made.get();
   if (context == nullptr) return Error::internal(format("no TLS context: {}", last_reason()));
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
@@ -132,11 +124,40 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certif
   if (SSL_CTX_check_private_key(context) != 1)
     return Error::invalid(format("the key {} is not that of {}", key, certificate),
                           "give certificate and key of one pair");
+  return Result<OwnedContext>(std::move(made));
+}
+
+}  // namespace
+
+struct TlsContext::State {
+  const std::string certificate, key;
+  std::mutex mutex;  // guards the context; a stream holds on to the one that it was made from
+  OwnedContext context;
+};
+
+TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TlsContext::~TlsContext() = default;
+
+Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certificate,
+                                                       const std::string& key) {
+  OwnedContext context = TRY(load(certificate, key));
+  std::unique_ptr<State> state(new State{certificate, key, {}, std::move(context)});
   return std::unique_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 
+Result<void> TlsContext::reload() {
+  OwnedContext fresh = TRY(load(state_->certificate, state_->key));
+  const std::lock_guard lock(state_->mutex);
+  std::swap(state_->context, fresh);
+  return {};
+}
+
 std::unique_ptr<ByteStream> TlsContext::make_stream(int socket) const {
-  SSL* ssl = SSL_new(state_->context.get());
+  SSL* ssl = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    ssl = SSL_new(state_->context.get());
+  }
   if (ssl == nullptr || SSL_set_fd(ssl, socket) != 1) {
     SSL_free(ssl);
     throw std::bad_alloc();

@@ -9,13 +9,16 @@
 
 namespace hearth::net {
 
-// Certificate and key, shared by all connections.
+// Certificate and key, shared by all connections. Thread-safe.
 class TlsContext {
  public:
   // PEM files; the certificate's chain follows it. Errors: invalid, naming file and mend.
   static Result<std::unique_ptr<TlsContext>> create(const std::string& certificate,
                                                     const std::string& key);
   ~TlsContext();
+  // Takes what the files hold now for the streams made from here on. Errors as create()'s: then all
+  // stays as it was.
+  Result<void> reload();
   // The stream of one accepted connection; `socket` is non-blocking and stays the caller's. The
   // calling threads must have SIGPIPE blocked. The context must outlive the stream.
   std::unique_ptr<ByteStream> make_stream(int socket) const;

@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -159,6 +161,39 @@ class Uids(unittest.TestCase):
         for word in ("READ", "SIGNALLED", "SEEN", "LISTED"):
             self.assertNotIn(word, lines)
         server.ok("job", "cancel", first)
+
+
+class Tls(unittest.TestCase):
+    def certificate(self, folder, name):
+        """A self-signed one; its PEM text."""
+        files = [os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", "2", "-subj", "/CN=" + name, "-addext",
+             "subjectAltName=IP:127.0.0.1", "-keyout", files[0], "-out", files[1]],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(files[1], encoding="ascii") as file:
+            return files, file.read()
+
+    def test_a_renewed_certificate_is_taken_without_a_restart(self):
+        root = tempfile.mkdtemp(prefix="hearth-it-")
+        (key, file), old = self.certificate(root, "old")
+        server = Server("--tls-cert", file, "--tls-key", key, root=root).start()
+        self.addCleanup(server.close)
+        port = int(server.url.rsplit(":", 1)[1])
+
+        def served():
+            return ssl.get_server_certificate(("127.0.0.1", port), timeout=PATIENCE)
+        self.assertEqual(served(), old)
+        _, new = self.certificate(root, "new")
+        self.assertEqual(served(), old)
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: served() == new, "the new certificate is served")
+        with open(key, "w", encoding="ascii") as broken:
+            broken.write("no key")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "stays as it was" in server.log_text(), "the log says what is wrong")
+        self.assertEqual(served(), new)
 
 
 class Events(ServerCase):
