@@ -9,49 +9,6 @@
 
 namespace hearth::api {
 
-std::string_view status_title(int status) {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 411:
-      return "Length Required";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 416:
-      return "Range Not Satisfiable";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return status < 500 ? "Error" : "Internal Server Error";
-  }
-}
-
 net::Response json_text(std::string text, int status) {
   return net::Response::text(status, "application/json", std::move(text));
 }
@@ -64,8 +21,8 @@ net::Response no_content() {
 
 namespace {
 net::Response problem_of(Problem body) {
-  body.title = status_title(static_cast<int>(body.status));
   const int status = static_cast<int>(body.status);
+  body.title = net::reason_phrase(status);
   net::Response response = net::Response::text(status, "application/problem+json", to_json(body));
   if (status == 401) response.headers.set("WWW-Authenticate", "Bearer");
   if (status == 429 || status == 503) response.headers.set("Retry-After", "1");

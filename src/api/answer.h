@@ -35,7 +35,6 @@ net::Response no_content();
 net::Response problem(const Error& error, const std::string& request_id);
 net::Response problem_status(int status, std::string code, std::string detail, std::string mend,
                              const std::string& request_id);
-std::string_view status_title(int status);
 
 // A stored file with Range and a strong ETag; `name`: offered as a download under this name.
 Result<net::Response> file_answer(const net::RequestHead& head, const std::string& path,

@@ -1,6 +1,7 @@
 #include "net/http.h"
 
 #include <algorithm>
+#include <array>
 
 namespace hearth::net {
 namespace {
@@ -22,6 +23,49 @@ std::string query_text(std::string_view text) {
   auto decoded = percent_decode(text, true);
   return decoded ? std::move(*decoded) : std::string(text);
 }
+
+struct Phrase {
+  int status;
+  std::string_view text;
+};
+constexpr std::array kPhrases = {
+    Phrase{100, "Continue"},
+    Phrase{200, "OK"},
+    Phrase{201, "Created"},
+    Phrase{202, "Accepted"},
+    Phrase{204, "No Content"},
+    Phrase{206, "Partial Content"},
+    Phrase{301, "Moved Permanently"},
+    Phrase{302, "Found"},
+    Phrase{303, "See Other"},
+    Phrase{304, "Not Modified"},
+    Phrase{307, "Temporary Redirect"},
+    Phrase{308, "Permanent Redirect"},
+    Phrase{400, "Bad Request"},
+    Phrase{401, "Unauthorized"},
+    Phrase{403, "Forbidden"},
+    Phrase{404, "Not Found"},
+    Phrase{405, "Method Not Allowed"},
+    Phrase{406, "Not Acceptable"},
+    Phrase{408, "Request Timeout"},
+    Phrase{409, "Conflict"},
+    Phrase{410, "Gone"},
+    Phrase{411, "Length Required"},
+    Phrase{412, "Precondition Failed"},
+    Phrase{413, "Content Too Large"},
+    Phrase{415, "Unsupported Media Type"},
+    Phrase{416, "Range Not Satisfiable"},
+    Phrase{421, "Misdirected Request"},
+    Phrase{422, "Unprocessable Content"},
+    Phrase{428, "Precondition Required"},
+    Phrase{429, "Too Many Requests"},
+    Phrase{431, "Request Header Fields Too Large"},
+    Phrase{500, "Internal Server Error"},
+    Phrase{501, "Not Implemented"},
+    Phrase{502, "Bad Gateway"},
+    Phrase{503, "Service Unavailable"},
+    Phrase{504, "Gateway Timeout"},
+};
 
 }  // namespace
 
@@ -77,6 +121,12 @@ Response Response::text(int status, std::string type, std::string body) {
   response.headers.add("Content-Type", std::move(type));
   response.body = std::move(body);
   return response;
+}
+
+std::string_view reason_phrase(int status) {
+  for (const Phrase& phrase : kPhrases)
+    if (phrase.status == status) return phrase.text;
+  return "Unknown";
 }
 
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {

@@ -96,6 +96,9 @@ struct Response {
   static Response text(int status, std::string type, std::string body);
 };
 
+// "Not Found"; "Unknown" for one without a name.
+std::string_view reason_phrase(int status);
+
 bool equal_without_case(std::string_view a, std::string_view b);  // ASCII letters
 
 // "%2F" and "+" decoded; nothing when an escape is broken.

@@ -1,56 +1,12 @@
 #include "net/response_encoder.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 #include "base/format.h"
 
 namespace hearth::net {
 namespace {
-
-struct Phrase {
-  int status;
-  std::string_view text;
-};
-constexpr std::array kPhrases = {
-    Phrase{100, "Continue"},
-    Phrase{200, "OK"},
-    Phrase{201, "Created"},
-    Phrase{202, "Accepted"},
-    Phrase{204, "No Content"},
-    Phrase{206, "Partial Content"},
-    Phrase{301, "Moved Permanently"},
-    Phrase{302, "Found"},
-    Phrase{303, "See Other"},
-    Phrase{304, "Not Modified"},
-    Phrase{307, "Temporary Redirect"},
-    Phrase{308, "Permanent Redirect"},
-    Phrase{400, "Bad Request"},
-    Phrase{401, "Unauthorized"},
-    Phrase{403, "Forbidden"},
-    Phrase{404, "Not Found"},
-    Phrase{405, "Method Not Allowed"},
-    Phrase{406, "Not Acceptable"},
-    Phrase{408, "Request Timeout"},
-    Phrase{409, "Conflict"},
-    Phrase{410, "Gone"},
-    Phrase{411, "Length Required"},
-    Phrase{412, "Precondition Failed"},
-    Phrase{413, "Content Too Large"},
-    Phrase{415, "Unsupported Media Type"},
-    Phrase{416, "Range Not Satisfiable"},
-    Phrase{421, "Misdirected Request"},
-    Phrase{422, "Unprocessable Content"},
-    Phrase{428, "Precondition Required"},
-    Phrase{429, "Too Many Requests"},
-    Phrase{431, "Request Header Fields Too Large"},
-    Phrase{500, "Internal Server Error"},
-    Phrase{501, "Not Implemented"},
-    Phrase{502, "Bad Gateway"},
-    Phrase{503, "Service Unavailable"},
-    Phrase{504, "Gateway Timeout"},
-};
 
 bool token(std::string_view name) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
@@ -82,12 +38,6 @@ void add_header(std::string& out, std::string_view name, std::string_view value)
 }
 
 }  // namespace
-
-std::string_view reason_phrase(int status) {
-  for (const Phrase& phrase : kPhrases)
-    if (phrase.status == status) return phrase.text;
-  return "Unknown";
-}
 
 bool status_without_body(int status) {
   return status / 100 == 1 || status == 204 || status == 304;

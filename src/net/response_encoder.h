@@ -25,7 +25,6 @@ std::string encode_head(const Response& response, const Framing& framing);
 
 // True for 1xx, 204 and 304: no body follows, whatever the handler gave.
 bool status_without_body(int status);
-std::string_view reason_phrase(int status);
 
 // The header of a chunk; its bytes and CRLF follow.
 std::string chunk_header(size_t size);
