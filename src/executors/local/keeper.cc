@@ -23,7 +23,7 @@ std::string how(const std::optional<os::Exit>& exit) {
 
 void LocalExecutor::keep() {
   for (;;) {
-    deliver();
+    events_.deliver();
     wait_for_news();
     std::vector<os::TreeQuery> kills;
     {
@@ -198,33 +198,15 @@ void LocalExecutor::check_health() {
   } else {
     topology_ = std::move(fresh);
   }
-  events_.emplace_back(NodeEvent{node()});
+  events_.push(NodeEvent{node()});
 }
 
 void LocalExecutor::report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text) {
-  if (events_.size() >= kMostEvents) events_.pop_front();
-  events_.emplace_back(TaskEvent{.kind = kind,
-                                 .attempt_id = task.folder.attempt_id,
-                                 .task_id = task.folder.task_id,
-                                 .epoch = task.folder.epoch,
-                                 .text = std::move(text)});
-}
-
-// In order, one by one, and never under mutex_: the watcher may call back.
-void LocalExecutor::deliver() {
-  for (;;) {
-    const std::lock_guard lock(watcher_mutex_);
-    if (watcher_ == nullptr) return;
-    std::variant<TaskEvent, NodeEvent> event;
-    {
-      const std::lock_guard events(mutex_);
-      if (events_.empty()) return;
-      event = std::move(events_.front());
-      events_.pop_front();
-    }
-    if (const auto* task = std::get_if<TaskEvent>(&event)) watcher_->on_task(*task);
-    if (const auto* node = std::get_if<NodeEvent>(&event)) watcher_->on_node(*node);
-  }
+  events_.push(TaskEvent{.kind = kind,
+                         .attempt_id = task.folder.attempt_id,
+                         .task_id = task.folder.task_id,
+                         .epoch = task.folder.epoch,
+                         .text = std::move(text)});
 }
 
 }  // namespace hearth::executors

@@ -234,14 +234,11 @@ void LocalExecutor::clean() {
 }
 
 void LocalExecutor::watch(Watcher* watcher) {
-  {
-    const std::lock_guard lock(watcher_mutex_);
-    watcher_ = watcher;
-  }
+  events_.watch(watcher);
   if (watcher == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
-    events_.emplace_back(NodeEvent{node()});
+    events_.push(NodeEvent{node()});
   }
   wake();
 }

@@ -14,18 +14,17 @@
 // others by the lock file's holder, looked at again after its pidfd is open.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
+#include "executors/event_queue.h"
 #include "executors/executor.h"
 #include "executors/local/task_folder.h"
 #include "hw/gpu.h"
@@ -57,7 +56,6 @@ class LocalExecutor : public Executor {
   static constexpr size_t kMostDrains = 16;   // at once
   static constexpr int kDrainTries = 5;       // then the task is lost
   static constexpr Duration kKillDeadline = Duration::seconds(5);
-  static constexpr size_t kMostEvents = 65'536;   // waiting for a watcher; the oldest go
   static constexpr size_t kMostLeftovers = 4096;  // folders waiting to be removed
 
   // `clock` must outlive it. Errors: the work directory cannot be made.
@@ -113,7 +111,6 @@ class LocalExecutor : public Executor {
   std::vector<os::TreeQuery> due_kills_locked();
   void check_health();
   void report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text = "");
-  void deliver();
   void wake() const;
   void clean();  // the cleaner thread: removes what was forgotten
 
@@ -128,13 +125,11 @@ class LocalExecutor : public Executor {
   std::mutex start_mutex_;
   mutable std::mutex mutex_;  // guards what follows
   Tasks tasks_;
-  std::deque<std::variant<TaskEvent, NodeEvent>> events_;
   hw::Topology topology_;
   Time next_health_;
   bool stopping_ = false;
 
-  std::mutex watcher_mutex_;  // held while the watcher is called
-  Watcher* watcher_ = nullptr;
+  EventQueue events_;
   BoundedQueue<std::string> leftovers_{kMostLeftovers};
   std::thread keeper_, cleaner_;
 };

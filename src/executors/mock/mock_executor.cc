@@ -139,14 +139,11 @@ Result<void> MockExecutor::forget(const std::string& attempt_id) {
 }
 
 void MockExecutor::watch(Watcher* watcher) {
-  {
-    const std::lock_guard lock(watcher_mutex_);
-    watcher_ = watcher;
-  }
+  events_.watch(watcher);
   if (watcher == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
-    for (const NodeInfo& node : nodes_) events_.emplace_back(NodeEvent{node});
+    for (const NodeInfo& node : nodes_) events_.push(NodeEvent{node});
   }
   signals_.notify(kTopic);
 }
@@ -190,13 +187,13 @@ void MockExecutor::set_ready(const std::string& node, bool ready) {
     if (one.name != node) continue;
     one.ready = ready;
     one.problem = ready ? "" : "set so by a test";
-    events_.emplace_back(NodeEvent{one});
+    events_.push(NodeEvent{one});
   }
   signals_.notify(kTopic);
 }
 
 void MockExecutor::run_due() {
-  deliver();
+  events_.deliver();
   for (;;) {
     std::string first;
     {
@@ -211,7 +208,7 @@ void MockExecutor::run_due() {
     }
     if (first.empty()) return;
     advance(first);
-    deliver();
+    events_.deliver();
   }
 }
 
@@ -304,28 +301,11 @@ void MockExecutor::tell(const TaskSpec& spec, const std::vector<StateRecord>& st
 }
 
 void MockExecutor::report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text) {
-  events_.emplace_back(TaskEvent{.kind = kind,
-                                 .attempt_id = task.spec.attempt_id,
-                                 .task_id = task.spec.task_id,
-                                 .epoch = task.spec.epoch,
-                                 .text = std::move(text)});
-}
-
-// In order, one by one, and never under mutex_: the watcher may call back.
-void MockExecutor::deliver() {
-  for (;;) {
-    const std::lock_guard lock(watcher_mutex_);
-    if (watcher_ == nullptr) return;
-    std::variant<TaskEvent, NodeEvent> event;
-    {
-      const std::lock_guard events(mutex_);
-      if (events_.empty()) return;
-      event = std::move(events_.front());
-      events_.pop_front();
-    }
-    if (const auto* task = std::get_if<TaskEvent>(&event)) watcher_->on_task(*task);
-    if (const auto* node = std::get_if<NodeEvent>(&event)) watcher_->on_node(*node);
-  }
+  events_.push(TaskEvent{.kind = kind,
+                         .attempt_id = task.spec.attempt_id,
+                         .task_id = task.spec.task_id,
+                         .epoch = task.spec.epoch,
+                         .text = std::move(text)});
 }
 
 }  // namespace hearth::executors

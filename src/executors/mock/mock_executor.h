@@ -9,7 +9,6 @@
 // thread. With `own_thread` a thread calls it by the real clock instead.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,12 +16,12 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/signals.h"
 #include "domain/wire/sync.h"
+#include "executors/event_queue.h"
 #include "executors/executor.h"
 #include "executors/mock_task.h"
 
@@ -87,7 +86,6 @@ class MockExecutor : public Executor {
   StateRecord last_state_locked(Tracked& task);
   void tell(const TaskSpec& spec, const std::vector<StateRecord>& states);
   void report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text = "");
-  void deliver();
   void loop();
 
   const MockOptions options_;
@@ -95,10 +93,8 @@ class MockExecutor : public Executor {
   mutable std::mutex mutex_;
   std::map<std::string, Tracked> tasks_;  // by task id
   std::vector<NodeInfo> nodes_;
-  std::deque<std::variant<TaskEvent, NodeEvent>> events_;
   bool stopping_ = false;
-  std::mutex watcher_mutex_;  // held while the watcher is called
-  Watcher* watcher_ = nullptr;
+  EventQueue events_;
   Signals signals_;
   std::thread thread_;
 };
