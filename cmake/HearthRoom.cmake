@@ -1,8 +1,9 @@
 # hearth_room(NAME ROOMS a b LIBRARIES x y)
 #
 # Declares the library of one room from the .cc files beside the calling CMakeLists.txt (subfolders
-# included), the test program NAME_test from its *_test.cc files, and with HEARTH_FUZZ one libFuzzer
-# program ROOM_NAME_fuzz for each NAME_fuzz.cc. A folder of a room that has a CMakeLists.txt of its
+# included), the test program NAME_test from its *_test.cc files, NAME_contract_test of the group
+# contract from its *_contract_test.cc files, and with HEARTH_FUZZ one libFuzzer program
+# ROOM_NAME_fuzz for each NAME_fuzz.cc. A folder of a room that has a CMakeLists.txt of its
 # own is left to it (executors/mock, db/sqlite ...).
 function(hearth_room name)
   cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES;TEST_LIBRARIES;TEST_ROOMS" ${ARGN})
@@ -16,6 +17,9 @@ function(hearth_room name)
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(contracts ${tests})
+  list(FILTER contracts INCLUDE REGEX "_contract_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_contract_test\\.cc$")
   set(fuzzers ${all})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   if(NOT sources)  # headers alone
@@ -32,6 +36,10 @@ function(hearth_room name)
   if(HEARTH_TESTS AND tests)
     hearth_test(${name}_test SOURCES ${tests} ROOMS ${name} ${ARG_TEST_ROOMS}
                 LIBRARIES ${ARG_TEST_LIBRARIES})
+  endif()
+  if(HEARTH_TESTS AND contracts)
+    hearth_test(${name}_contract_test SOURCES ${contracts} ROOMS ${name} ${ARG_TEST_ROOMS}
+                LIBRARIES ${ARG_TEST_LIBRARIES} LABEL contract)
   endif()
   if(HEARTH_FUZZ AND fuzzers)
     # Coverage counters only in the rooms that are fuzzed, so that the rest stays quick.

@@ -5,32 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "objects/directory/quick_directory_test.h"
 #include "os/file_events.h"
-#include "tests/contract/objects_contract.h"
 
 namespace hearth::objects {
-namespace {
-// In memory where that can be: these tests sync thousands of times.
-os::TemporaryDirectory quick_directory() {
-  auto in_memory = os::TemporaryDirectory::make("hearth", "/dev/shm");
-  if (in_memory.ok()) return std::move(in_memory).value();
-  return std::move(os::TemporaryDirectory::make()).value();
-}
-}  // namespace
-
-INSTANTIATE_TEST_SUITE_P(Directory, ObjectsContract,
-                         ::testing::Values(ObjectsFactory{
-                             .name = "directory",
-                             .fresh = [] { return quick_directory().release(); },
-                             .open = [](const std::string& id) -> Result<std::unique_ptr<Objects>> {
-                               return std::unique_ptr<Objects>(TRY(DirectoryObjects::open(id)));
-                             },
-                             .destroy =
-                                 [](const std::string& id) { ignore(os::remove_tree(id)); }}),
-                         [](const auto& info) { return info.param.name; });
-
 namespace {
 
 std::string random_bytes(size_t size, uint64_t seed = 1) {
