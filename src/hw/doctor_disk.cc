@@ -26,13 +26,9 @@ std::string nearest_folder(const std::string& path) {
 Fact disk_fact(const Root& root, const std::string& data_directory) {
   Fact fact{.name = "disk"};
   const auto found = disk(root, data_directory);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Hearth has no place for its data.";
-    fact.mend = "Give another directory with --data.";
-    return fact;
-  }
+  if (!found)
+    return lacking("disk", found.why(), "Hearth has no place for its data.",
+                   "Give another directory with --data.");
   fact.found = format("{} is on {} ({}), {} of {} free", data_directory, found->mount_point,
                       found->filesystem, format_size(found->free), format_size(found->total));
   if (found->rotational) fact.found += *found->rotational ? ", rotational" : ", solid state";
@@ -60,13 +56,9 @@ Fact sync_fact(const DoctorOptions& options, Clock& clock) {
   Fact fact{.name = "disk sync"};
   const std::string folder = nearest_folder(options.data_directory);
   const auto found = sync_latency(folder, options.syncs, clock);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Hearth cannot write there.";
-    fact.mend = "Give a directory of your own with --data.";
-    return fact;
-  }
+  if (!found)
+    return lacking("disk sync", found.why(), "Hearth cannot write there.",
+                   "Give a directory of your own with --data.");
   fact.found = format("{} fdatasyncs: half within {:.2f} ms, the slowest {:.2f} ms", found->count,
                       static_cast<double>(found->p50_micros) / 1e3,
                       static_cast<double>(found->most_micros) / 1e3);

@@ -1,6 +1,8 @@
 // The facts one by one. Inside hw alone; see doctor.h.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/doctor.h"
@@ -8,6 +10,15 @@
 #include "hw/machine.h"
 
 namespace hearth::hw {
+
+// What is not there, and what cannot be found out; with what that means and the mend, if there is
+// any.
+inline Fact lacking(std::string name, std::string found, std::string means, std::string mend = "") {
+  return {std::move(name), FactState::missing, std::move(found), std::move(means), std::move(mend)};
+}
+inline Fact unsure(std::string name, std::string found, std::string means, std::string mend = "") {
+  return {std::move(name), FactState::warning, std::move(found), std::move(means), std::move(mend)};
+}
 
 // doctor_machine.cc
 Fact kernel_fact(const Root& root);

@@ -73,12 +73,9 @@ std::string mend_of_cgroups(const Cgroups& groups) {
 Fact kernel_fact(const Root& root) {
   Fact fact{.name = "system"};
   const auto found = kernel(root);
-  if (!found) {
-    fact.state = FactState::warning;
-    fact.found = found.why();
-    fact.means = "Hearth cannot tell the kernel's version; it needs Linux 5.4 or later.";
-    return fact;
-  }
+  if (!found)
+    return unsure("system", found.why(),
+                  "Hearth cannot tell the kernel's version; it needs Linux 5.4 or later.");
   fact.found = format("{}, Linux {}",
                       found->distribution.empty() ? "unknown distribution" : found->distribution,
                       found->release);
@@ -91,13 +88,9 @@ Fact kernel_fact(const Root& root) {
 Fact cpu_fact(const Root& root) {
   Fact fact{.name = "cpus"};
   const auto found = cpus(root);
-  if (!found) {
-    fact.state = FactState::warning;
-    fact.found = found.why();
-    fact.means = "Hearth cannot tell how many CPUs it may give to jobs.";
-    fact.mend = "Mount /proc.";
-    return fact;
-  }
+  if (!found)
+    return unsure("cpus", found.why(), "Hearth cannot tell how many CPUs it may give to jobs.",
+                  "Mount /proc.");
   fact.found = format("{}: {}", found->model, plural(found->online, "CPU"));
   if (found->cores > 0) fact.found += format(", {}", plural(found->cores, "core"));
   fact.found += format(", {}", plural(found->numa_nodes, "NUMA node"));
@@ -115,13 +108,9 @@ Fact cpu_fact(const Root& root) {
 Fact memory_fact(const Root& root) {
   Fact fact{.name = "memory"};
   const auto found = memory(root);
-  if (!found) {
-    fact.state = FactState::warning;
-    fact.found = found.why();
-    fact.means = "Hearth cannot tell how much memory it may give to jobs.";
-    fact.mend = "Mount /proc.";
-    return fact;
-  }
+  if (!found)
+    return unsure("memory", found.why(), "Hearth cannot tell how much memory it may give to jobs.",
+                  "Mount /proc.");
   fact.found = format("{}, {} free", format_size(found->total), format_size(found->available));
   fact.found += found->swap_total > 0 ? format(", {} swap", format_size(found->swap_total))
                                       : std::string(", no swap");
@@ -138,13 +127,13 @@ Fact memory_fact(const Root& root) {
 Fact pressure_fact(const Root& root) {
   Fact fact{.name = "pressure"};
   const auto found = pressures(root);
-  if (!found.cpu || !found.memory || !found.io) {
-    fact.state = FactState::missing;
-    fact.found = !found.cpu ? found.cpu.why() : !found.memory ? found.memory.why() : found.io.why();
-    fact.means = "Hearth cannot say whether slow jobs wait for CPU, memory or disk.";
-    fact.mend = "Boot the kernel with psi=1.";
-    return fact;
-  }
+  if (!found.cpu || !found.memory || !found.io)
+    return lacking("pressure",
+                   !found.cpu      ? found.cpu.why()
+                   : !found.memory ? found.memory.why()
+                                   : found.io.why(),
+                   "Hearth cannot say whether slow jobs wait for CPU, memory or disk.",
+                   "Boot the kernel with psi=1.");
   const double most =
       std::max({found.cpu->some.avg300, found.memory->some.avg300, found.io->some.avg300});
   fact.found = format(
@@ -196,13 +185,9 @@ Fact cgroup_fact(const Root& root) {
       "Hearth watches the memory of each task itself and ends it when it is over its limit (within "
       "about a second, so that a fast one can take more for a moment); CPU shares are not kept "
       "apart.";
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = without;
-    fact.mend = "Mount them (systemd does), or start the container with them.";
-    return fact;
-  }
+  if (!found)
+    return lacking("cgroups", found.why(), without,
+                   "Mount them (systemd does), or start the container with them.");
   fact.found = found->describe();
   if (found->limits) {
     fact.means =
@@ -219,12 +204,9 @@ Fact cgroup_fact(const Root& root) {
 Fact clock_fact(const Root& root) {
   Fact fact{.name = "clock"};
   const auto found = clocks(root);
-  if (!found) {
-    fact.state = FactState::warning;
-    fact.found = found.why();
-    fact.means = "Hearth cannot tell whether this machine's clock is right.";
-    return fact;
-  }
+  if (!found)
+    return unsure("clock", found.why(),
+                  "Hearth cannot tell whether this machine's clock is right.");
   fact.found =
       format("source {}, {}", found->source.empty() ? "unknown" : found->source,
              found->synchronised ? format("synchronised to within {:.3f} s", found->error_seconds)

@@ -42,15 +42,11 @@ print(cuda)
 
 Fact torch_fact(const std::string& version, const std::string& cuda, bool has_gpus) {
   Fact fact{.name = "torch"};
-  if (version.empty()) {
-    fact.state = FactState::missing;
-    fact.found = "this python3 has no torch";
-    fact.means = "Jobs that import torch fail in the environment `system`; other jobs run.";
-    fact.mend =
-        "apt install python3-torch, or name a venv that has it (environment: {prefix: "
-        "DIR}).";
-    return fact;
-  }
+  if (version.empty())
+    return lacking("torch", "this python3 has no torch",
+                   "Jobs that import torch fail in the environment `system`; other jobs run.",
+                   "apt install python3-torch, or name a venv that has it (environment: {prefix: "
+                   "DIR}).");
   fact.found = format("{}, {}", version, cuda.empty() ? "for CPUs only" : "for CUDA " + cuda);
   fact.means = "Jobs can train with PyTorch in the environment `system`.";
   if (has_gpus && cuda.empty()) {
@@ -66,22 +62,16 @@ Fact torch_fact(const std::string& version, const std::string& cuda, bool has_gp
 std::vector<Fact> python_facts(const std::string& path, bool has_gpus) {
   Fact fact{.name = "python3"};
   const auto program = find_program(Root(), "python3", path);
-  if (!program) {
-    fact.state = FactState::missing;
-    fact.found = program.why();
-    fact.means = "Jobs in the environment `system` cannot be Python programs.";
-    fact.mend = "apt install python3";
-    return {fact};
-  }
+  if (!program)
+    return {lacking("python3", program.why(),
+                    "Jobs in the environment `system` cannot be Python programs.",
+                    "apt install python3")};
   // -I: neither the user's packages nor the working directory, as in a task.
   const auto answer = output_of(path, {*program, "-I", "-c", std::string(kAskPython)});
-  if (!answer) {
-    fact.state = FactState::warning;
-    fact.found = format("{}: {}", *program, answer.why());
-    fact.means = "This python3 does not work; jobs that use it will fail.";
-    fact.mend = "Run it by hand and see what it says.";
-    return {fact};
-  }
+  if (!answer)
+    return {unsure("python3", format("{}: {}", *program, answer.why()),
+                   "This python3 does not work; jobs that use it will fail.",
+                   "Run it by hand and see what it says.")};
   auto lines = split(*answer, '\n');
   lines.resize(3);
   fact.found = format("{} {}", *program, trim(lines[0]));
@@ -92,13 +82,10 @@ std::vector<Fact> python_facts(const std::string& path, bool has_gpus) {
 Fact git_fact(const std::string& path) {
   Fact fact{.name = "git"};
   const auto program = find_program(Root(), "git", path);
-  if (!program) {
-    fact.state = FactState::missing;
-    fact.found = program.why();
-    fact.means = "A run cannot record the commit and the changes of its code.";
-    fact.mend = "apt install git";
-    return fact;
-  }
+  if (!program)
+    return lacking("git", program.why(),
+                   "A run cannot record the commit and the changes of its code.",
+                   "apt install git");
   const auto answer = output_of(path, {*program, "--version"});
   fact.found = answer ? format("{} ({})", *program, trim(*answer)) : *program + ": " + answer.why();
   fact.state = answer ? FactState::ok : FactState::warning;
@@ -109,12 +96,9 @@ Fact git_fact(const std::string& path) {
 Fact container_fact(const Root& root) {
   Fact fact{.name = "containers"};
   const auto found = container_programs(root);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Nothing is missing yet: this version runs jobs as plain processes.";
-    return fact;
-  }
+  if (!found)
+    return lacking("containers", found.why(),
+                   "Nothing is missing yet: this version runs jobs as plain processes.");
   std::vector<std::string> paths;
   for (const auto& program : *found) paths.push_back(program.path);
   fact.found = format("{}", join(paths, ", "));
@@ -125,12 +109,9 @@ Fact container_fact(const Root& root) {
 Fact fuse_fact(const Root& root) {
   Fact fact{.name = "fuse"};
   const auto found = fuse(root);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Nothing is missing yet: this version copies or links datasets.";
-    return fact;
-  }
+  if (!found)
+    return lacking("fuse", found.why(),
+                   "Nothing is missing yet: this version copies or links datasets.");
   fact.found =
       found->helper.empty() ? found->device + ", root alone" : found->device + ", " + found->helper;
   fact.means = "Not used yet: this version copies or links datasets.";
@@ -140,13 +121,10 @@ Fact fuse_fact(const Root& root) {
 Fact user_namespace_fact(const Root& root) {
   Fact fact{.name = "user namespaces"};
   const auto found = user_namespaces(root);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Containers need root here; plain jobs do not mind.";
-    fact.mend = "sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1";
-    return fact;
-  }
+  if (!found)
+    return lacking("user namespaces", found.why(),
+                   "Containers need root here; plain jobs do not mind.",
+                   "sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1");
   fact.found = format("up to {}{}", found->most,
                       found->mapped_ranges ? ", with a range of user ids for this user" : "");
   fact.means = "Containers can run without root.";
@@ -177,12 +155,7 @@ Fact port_fact(const DoctorOptions& options) {
 Fact ipv6_fact(const Root& root) {
   Fact fact{.name = "ipv6"};
   const auto found = ipv6(root);
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Hearth uses IPv4, which is enough.";
-    return fact;
-  }
+  if (!found) return lacking("ipv6", found.why(), "Hearth uses IPv4, which is enough.");
   fact.found = format("{}{}", found->loopback ? "loopback" : "no loopback",
                       found->global ? " and addresses beyond the link" : "");
   fact.means = "Servers and jobs may use IPv6 addresses too.";
@@ -192,12 +165,9 @@ Fact ipv6_fact(const Root& root) {
 Fact limit_fact(const Root& root) {
   Fact fact{.name = "open files"};
   const auto found = limits(root);
-  if (!found) {
-    fact.state = FactState::warning;
-    fact.found = found.why();
-    fact.means = "Hearth cannot tell how many connections it may hold.";
-    return fact;
-  }
+  if (!found)
+    return unsure("open files", found.why(),
+                  "Hearth cannot tell how many connections it may hold.");
   const auto text = [](int64_t bound) { return bound < 0 ? "unlimited" : format("{}", bound); };
   fact.found =
       format("{}, can be raised to {}", text(found->open_files), text(found->open_files_most));
@@ -214,13 +184,10 @@ Fact limit_fact(const Root& root) {
 Fact pidfd_fact() {
   Fact fact{.name = "pidfd"};
   const auto found = pidfd();
-  if (!found) {
-    fact.state = FactState::missing;
-    fact.found = found.why();
-    fact.means = "Hearth cannot hold on to processes safely and will not run tasks here.";
-    fact.mend = "Use a kernel of 5.4 or later, and a container that allows pidfd_open.";
-    return fact;
-  }
+  if (!found)
+    return lacking("pidfd", found.why(),
+                   "Hearth cannot hold on to processes safely and will not run tasks here.",
+                   "Use a kernel of 5.4 or later, and a container that allows pidfd_open.");
   fact.found = "pidfd_open works";
   fact.means = "Hearth never signals a process by a number that may mean another by then.";
   return fact;
