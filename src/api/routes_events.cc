@@ -108,20 +108,12 @@ void add_event_routes(RouteTable& table) {
            "Webhook calls and how they went",
            [](Call& call) -> Result<net::Response> {
              auto query = TRY(call.list_query(type_of<Delivery>()));
-             const auto visible = TRY(call.services.access.visible_projects(call.who));
-             if (visible) {
-               std::string places;
-               for (const std::string& name : *visible) {
-                 query.values.emplace_back(name);
-                 places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
-               }
-               query.where = places.empty() ? "1 = 0" : format("project IN ({})", places);
-             }
              db::ListPage<Delivery> page;
-             TRY(call.services.context.database.read([&](db::Session& session) -> Result<void> {
-               page = TRY(db::Table<Delivery>::list(session, query));
-               return {};
-             }));
+             if (TRY(call.services.access.narrow(call.who, "", query)))
+               TRY(call.services.context.database.read([&](db::Session& session) -> Result<void> {
+                 page = TRY(db::Table<Delivery>::list(session, query));
+                 return {};
+               }));
              return json_list(page.items, page.next_cursor);
            })
       .lists<Delivery>()

@@ -1,19 +1,9 @@
 #include "api/answer.h"
 #include "base/format.h"
+#include "control/references.h"
 
 namespace hearth::api {
 namespace {
-
-// Relative, without "." and ".." and empty parts; what is stored is never looked up by it on a
-// disk, but a client that saves it is.
-Result<std::string> clean_path(const std::string& path) {
-  for (const std::string_view part : split(path, '/'))
-    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos ||
-        part.find('\\') != std::string_view::npos)
-      return Error::invalid(format("the path '{}' is not a plain relative one", path),
-                            "write it as dir/file");
-  return path;
-}
 
 std::string media_type(const std::string& path) {
   static const std::map<std::string_view, const char*> types = {
@@ -122,7 +112,10 @@ void add_content_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/runs/{run}/artifacts/{path*}", "getArtifact", "runs", "One file",
            [](Call& call) -> Result<net::Response> {
-             const std::string path = TRY(clean_path(call.at("path")));
+             const std::string path = call.at("path");
+             if (!control::is_plain_path(path))
+               return Error::invalid(format("the path '{}' is not a plain relative one", path),
+                                     "write it as dir/file");
              const Artifact artifact =
                  TRY(call.services.records.get_artifact(call.who, call.at("run"), path));
              const std::string file =

@@ -46,6 +46,9 @@ class Access {
   Result<void> require_admin(const Identity& who);
   // The projects this identity may see; nothing = all.
   Result<std::optional<std::vector<std::string>>> visible_projects(const Identity& who);
+  // Limits a list of what belongs to projects to this one, or ("") to those it may see; not_found
+  // as require(). False: there is nothing it may see, no need to ask.
+  Result<bool> narrow(const Identity& who, const std::string& project, db::ListQuery& query);
 
   // Sign-in: a code is good once, for `life`. The session is a token of kind session.
   Result<std::string> make_sign_in_code(const Identity& who, const std::string& user,

@@ -190,4 +190,22 @@ Result<std::optional<std::vector<std::string>>> Access::visible_projects(const I
   return all ? Names() : Names(std::move(names));
 }
 
+Result<bool> Access::narrow(const Identity& who, const std::string& project, db::ListQuery& query) {
+  if (!project.empty()) {
+    TRY(require(who, project, Grade::viewer));
+    query.values = {project};
+    query.where = "project = $1";
+    return true;
+  }
+  const auto visible = TRY(visible_projects(who));
+  if (!visible) return true;
+  std::string places;
+  for (const std::string& name : *visible) {
+    query.values.emplace_back(name);
+    places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
+  }
+  query.where = format("project IN ({})", places);
+  return !visible->empty();
+}
+
 }  // namespace hearth::control

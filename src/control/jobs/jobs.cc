@@ -178,20 +178,8 @@ Result<Job> Jobs::get(const Identity& who, const std::string& id_or_name,
 
 Result<db::ListPage<Job>> Jobs::list(const Identity& who, const std::string& project,
                                      db::ListQuery query) {
-  if (!project.empty()) {
-    TRY(state_->access.require(who, project, Grade::viewer));
-    query.where = "project = $1";
-    query.values = {project};
-  } else if (const auto visible = TRY(state_->access.visible_projects(who))) {
-    std::string places;
-    for (const std::string& name : *visible) {
-      query.values.emplace_back(name);
-      places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
-    }
-    if (visible->empty()) return db::ListPage<Job>{};
-    query.where = format("project IN ({})", places);
-  }
   db::ListPage<Job> page;
+  if (!TRY(state_->access.narrow(who, project, query))) return page;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
     page = TRY(db::Table<Job>::list(session, query));
     return {};

@@ -1,13 +1,11 @@
 #include "control/jobs/submit.h"
 
-#include <charconv>
-#include <filesystem>
-
 #include "base/format.h"
 #include "base/id.h"
 #include "control/emit.h"
 #include "control/jobs/launch.h"
 #include "control/jobs/update.h"
+#include "control/references.h"
 
 namespace hearth::control {
 namespace {
@@ -26,16 +24,8 @@ Result<Experiment> experiment_of(db::Session& session, Context& context, const s
   return experiment;
 }
 
-// Symbolic links are resolved: what counts is where the data really lies.
 Result<void> check_root(const JobsOptions& options, const DatasetUse& use, size_t i) {
-  if (options.path_roots.empty()) return {};
-  std::error_code failure;
-  const auto real = std::filesystem::weakly_canonical(use.path, failure);
-  for (const std::string& root : options.path_roots) {
-    const auto base = std::filesystem::weakly_canonical(root, failure);
-    const auto rest = real.lexically_relative(base);
-    if (!failure && !rest.empty() && *rest.begin() != "..") return {};
-  }
+  if (lies_in(use.path, options.path_roots)) return {};
   Error error =
       Error::denied(format("datasets[{}].path '{}' lies outside the listed roots", i, use.path),
                     "ask an admin to list its root, or make a dataset of it");
@@ -83,32 +73,6 @@ Run run_of(const Job& job, const Experiment& experiment, std::vector<UsedDataset
 }
 
 }  // namespace
-
-Result<DatasetVersion> find_dataset_version(db::Session& session, const std::string& project,
-                                            const std::string& reference) {
-  const size_t at = reference.find('@');
-  const std::string name = reference.substr(0, at);
-  std::string wanted = at == std::string::npos ? "" : reference.substr(at + 1);
-  const auto dataset =
-      TRY(db::Table<Dataset>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
-  if (!dataset)
-    return Error::not_found(format("there is no dataset '{}' in project {}", name, project),
-                            "`hearth dataset list` shows those there are");
-  if (const auto tag = dataset->tags.find(wanted); tag != dataset->tags.end()) wanted = tag->second;
-  if (wanted.starts_with('v')) wanted.erase(0, 1);
-  int64_t number = dataset->versions;
-  if (!wanted.empty()) {
-    const auto [end, failure] =
-        std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
-    if (failure != std::errc() || end != wanted.data() + wanted.size()) number = -1;
-  }
-  auto version = TRY(db::Table<DatasetVersion>::find(
-      session, "WHERE project = $1 AND dataset = $2 AND number = $3", {project, name, number}));
-  if (!version)
-    return Error::not_found(format("dataset {} has no version '{}'", name, wanted),
-                            format("`hearth dataset show {}` lists its versions", name));
-  return std::move(*version);
-}
 
 Result<JobSpec> read_spec(const SubmitRequest& request) {
   JobSpec spec;

@@ -3,7 +3,6 @@
 
 #include "control/access/access.h"
 #include "control/jobs/jobs.h"
-#include "domain/dataset.h"
 
 namespace hearth::control {
 
@@ -14,9 +13,5 @@ Result<JobSpec> read_spec(const SubmitRequest& request);
 Result<Job> write_job(db::Session& session, Context& context, Access& access,
                       const JobsOptions& options, const Identity& who, const SubmitRequest& request,
                       const JobSpec& spec, int64_t code_size_bytes);
-
-// "NAME", "NAME@3" or "NAME@tag" of a project to the version's row.
-Result<DatasetVersion> find_dataset_version(db::Session& session, const std::string& project,
-                                            const std::string& reference);
 
 }  // namespace hearth::control

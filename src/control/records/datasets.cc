@@ -16,14 +16,6 @@ constexpr size_t kMostTagsAtOnce = 32;
 constexpr size_t kMostNamedMissing = 10;
 constexpr std::string_view kName = "[a-z0-9][a-z0-9._-]{0,62}";
 
-bool is_clean(std::string_view path) {
-  if (path.find('\\') != std::string_view::npos || path.find('\0') != std::string_view::npos)
-    return false;
-  for (const std::string_view part : split(path, '/'))
-    if (part.empty() || part == "." || part == "..") return false;
-  return true;
-}
-
 Error bad_file(size_t i, const std::string& found, std::string allowed) {
   Error error = Error::invalid(format("files[{}]: {}", i, found), "make the manifest again");
   error.errors.push_back(
@@ -38,7 +30,7 @@ Result<void> check_manifest(const Manifest& manifest) {
   std::set<std::string_view> directories;
   for (size_t i = 0; i < manifest.files.size(); ++i) {
     const ManifestFile& file = manifest.files[i];
-    if (!is_clean(file.path))
+    if (!is_plain_path(file.path))
       return bad_file(i, format("the path '{}'", file.path.substr(0, 80)),
                       "relative paths without '.', '..', empty parts and backslashes");
     if (!is_digest(file.digest))
@@ -61,20 +53,12 @@ Result<void> check_manifest(const Manifest& manifest) {
   return {};
 }
 
-// Symbolic links are resolved: what counts is where the data really lies.
 Result<void> check_place(const std::string& directory, const std::vector<std::string>& roots) {
   const std::filesystem::path path(directory);
   if (!path.is_absolute() || directory.find('\0') != std::string::npos)
     return Error::invalid(format("'{}' is no absolute path", directory.substr(0, 80)),
                           "give the directory from / on");
-  if (roots.empty()) return {};
-  std::error_code failure;
-  const auto real = std::filesystem::weakly_canonical(path, failure);
-  for (const std::string& root : roots) {
-    const auto base = std::filesystem::weakly_canonical(root, failure);
-    const auto rest = real.lexically_relative(base);
-    if (!failure && !rest.empty() && *rest.begin() != "..") return {};
-  }
+  if (lies_in(directory, roots)) return {};
   return Error::denied(format("'{}' lies outside the listed roots", directory),
                        "ask an admin to list its root, or add the dataset without --in-place");
 }
@@ -115,27 +99,6 @@ Result<void> check_objects(objects::Objects& objects, const Manifest& manifest) 
         {"manifest.files", 0, digest, "objects that are stored here", "upload it"});
   return error;
 }
-
-}  // namespace
-
-Result<DatasetVersion> Records::State::find_dataset_version(db::Session& session,
-                                                            const std::string& project,
-                                                            const std::string& reference) {
-  const Reference wanted = parse_reference(reference);
-  const Dataset dataset = TRY(by_name<Dataset>(session, project, wanted.name, "dataset"));
-  int64_t number = wanted.word.empty() ? dataset.versions : wanted.number;
-  if (const auto tag = dataset.tags.find(wanted.word); tag != dataset.tags.end())
-    number = parse_reference("@" + tag->second).number;
-  auto version = TRY(db::Table<DatasetVersion>::find(
-      session, "WHERE project = $1 AND dataset = $2 AND number = $3",
-      {project, dataset.name, number}));
-  if (!version)
-    return Error::not_found(format("dataset {} has no version '{}'", dataset.name, wanted.word),
-                            format("`hearth dataset show {}` lists its versions", dataset.name));
-  return std::move(*version);
-}
-
-namespace {
 
 DatasetVersion version_of(Context& context, const Identity& who, const std::string& project,
                           const std::string& name, const Manifest& manifest,
@@ -332,7 +295,7 @@ Result<DatasetVersion> Records::get_dataset_version(const Identity& who, const s
   TRY(state_->access.require(who, where, Grade::viewer));
   DatasetVersion version;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
-    version = TRY(State::find_dataset_version(session, where, reference));
+    version = TRY(find_dataset_version(session, where, reference));
     return {};
   }));
   return version;

@@ -205,7 +205,7 @@ Result<Lineage> Records::lineage(const Identity& who, const std::string& project
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
     std::vector<LineageNode> roots;
     if (may_be("dataset"))
-      if (const auto v = TRY(if_found(State::find_dataset_version(session, where, name))))
+      if (const auto v = TRY(if_found(find_dataset_version(session, where, name))))
         roots.push_back(Walk::node_of(*v));
     if (may_be("model"))
       if (const auto v = TRY(if_found(State::find_model_version(session, where, name))))

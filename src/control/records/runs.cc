@@ -128,7 +128,7 @@ Result<Run> Records::get_run(const Identity& who, const std::string& id_or_name,
 Result<db::ListPage<Run>> Records::list_runs(const Identity& who, const std::string& project,
                                              db::ListQuery query) {
   db::ListPage<Run> page;
-  if (!TRY(state_->narrow(who, project, query))) return page;
+  if (!TRY(state_->access.narrow(who, project, query))) return page;
   if (who.kind == TokenKind::task) {
     query.values.emplace_back(who.job_id);
     query.where +=

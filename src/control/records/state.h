@@ -5,6 +5,7 @@
 #include "control/access/access.h"
 #include "control/emit.h"
 #include "control/records/records.h"
+#include "control/references.h"
 
 namespace hearth::control {
 
@@ -26,29 +27,11 @@ struct Records::State {
     if (!allowed.ok() && allowed.error().code == Code::not_found) return missing;
     return allowed;
   }
-  // Limits a list to what may be seen. False: nothing may.
-  Result<bool> narrow(const Identity& who, const std::string& project, db::ListQuery& query) {
-    if (!project.empty()) {
-      TRY(access.require(who, project, Grade::viewer));
-      query.values = {project};
-      query.where = "project = $1";
-      return true;
-    }
-    const auto visible = TRY(access.visible_projects(who));
-    if (!visible) return true;
-    std::string places;
-    for (const std::string& name : *visible) {
-      query.values.emplace_back(name);
-      places += format("{}${}", places.empty() ? "" : ", ", query.values.size());
-    }
-    query.where = format("project IN ({})", places);
-    return !visible->empty();
-  }
   template <typename T>
   Result<db::ListPage<T>> list(const Identity& who, const std::string& project,
                                db::ListQuery query) {
     db::ListPage<T> page;
-    if (!TRY(narrow(who, project, query))) return page;
+    if (!TRY(access.narrow(who, project, query))) return page;
     TRY(context.database.read([&](db::Session& session) -> Result<void> {
       page = TRY(db::Table<T>::list(session, query));
       return {};
@@ -74,9 +57,6 @@ struct Records::State {
   Result<Run> run(const Identity& who, const std::string& id_or_name, const std::string& project,
                   Grade least);
 
-  static Result<DatasetVersion> find_dataset_version(db::Session& session,
-                                                     const std::string& project,
-                                                     const std::string& reference);
   static Result<ModelVersion> find_model_version(db::Session& session, const std::string& project,
                                                  const std::string& reference);
 
@@ -93,15 +73,5 @@ struct Records::State {
   Access& access;
   const RecordsOptions options;
 };
-
-// "NAME@3", "NAME@v3", "NAME@word", "NAME".
-struct Reference {
-  std::string name;
-  std::string word;    // behind the @
-  int64_t number = 0;  // when the word is one
-};
-Reference parse_reference(const std::string& text);
-// A word that can stand behind an @ without being taken for a number.
-Result<void> check_version_word(const std::string& word, std::string_view what);
 
 }  // namespace hearth::control
