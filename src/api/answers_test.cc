@@ -68,6 +68,80 @@ TEST_F(ApiTest, UploadsGoOnWhereTheyWere) {
   expect_problem(as(stranger_, "GET /api/v1/objects/" + digest), 404, "not_found");
 }
 
+TEST_F(ApiTest, TagsOfARunAreSetAndTakenAway) {
+  start();
+  const std::string run = task_of(started(member_)).run_id;
+  const std::string patch = format("PATCH /api/v1/runs/{}/tags", run);
+  const auto tagged = as(member_, patch, R"({"tags":{"stage":"best","note":"a b"}})");
+  ASSERT_EQ(tagged.status, 200) << tagged.body;
+  EXPECT_NE(tagged.body.find(R"("tags":{"note":"a b","stage":"best"})"), std::string::npos);
+  EXPECT_EQ(tagged.headers.get("etag"), "\"" + text_of(tagged, "version") + "\"");
+  EXPECT_EQ(world_.last_event(), "run.tagged");
+  const auto less = as(member_, patch, R"({"tags":{"note":"","none":""}})");
+  EXPECT_EQ(less.status, 200) << less.body;
+  const auto read = as(viewer_, format("GET /api/v1/runs/{}?fields=tags", run));
+  EXPECT_EQ(read.body, R"({"tags":{"stage":"best"}})");
+  for (const std::string& wrong :
+       {std::string("{}"), std::string(R"({"tags":{}})"), std::string(R"({"tags":{"":"x"}})"),
+        std::string(R"({"tags":{"a":1}})"),
+        format(R"({{"tags":{{"a":"{}"}}}})", std::string(5001, 'x'))})
+    expect_problem(as(member_, patch, wrong), 400, "invalid");
+  expect_problem(as(member_, "PATCH /api/v1/runs/none/tags", R"({"tags":{"a":"b"}})"), 404,
+                 "not_found");
+  EXPECT_EQ(as(viewer_, format("GET /api/v1/runs/{}?fields=tags", run)).body, read.body);
+}
+
+TEST_F(ApiTest, LineageGoesBothWays) {
+  start();
+  const auto object = control::need(world_.objects->put("bytes"));
+  const Manifest manifest{{{"a.txt", object.digest, object.size_bytes}}};
+  control::need(records_->add_dataset_version(world_.member, "", "mnist", manifest, "", {}));
+  const std::string job = submit(member_, "datasets: [{name: mnist, at: data}]\n");
+  const std::string run = text_of(as(member_, "GET /api/v1/jobs/" + job), "run_id");
+  const auto ask_for = [&](const std::string& thing) {
+    return as(viewer_, "GET /api/v1/lineage?thing=" + thing);
+  };
+  for (const char* thing : {"dataset:mnist@1", "mnist", "mnist@v1"}) {
+    const auto down = ask_for(thing);
+    ASSERT_EQ(down.status, 200) << down.body;
+    EXPECT_TRUE(text_of(down, "root").starts_with("dataset:")) << down.body;
+    EXPECT_NE(down.body.find(format(R"("to":"run:{}","how":"read")", run)), std::string::npos)
+        << down.body;
+  }
+  for (const std::string& thing : {"job:" + job, std::string("run:train-1"), run}) {
+    const auto up = ask_for(thing);
+    ASSERT_EQ(up.status, 200) << up.body;
+    EXPECT_EQ(text_of(up, "root"), "run:" + run);
+    EXPECT_NE(up.body.find(R"("name":"mnist@1")"), std::string::npos) << up.body;
+  }
+  control::need(records_->add_dataset_version(world_.member, "", "train-1", manifest, "", {}));
+  const auto two = ask_for("train-1");
+  expect_problem(two, 400, "invalid");
+  EXPECT_NE(text_of(two, "mend").find("dataset:train-1"), std::string::npos) << two.body;
+  expect_problem(ask_for(""), 400, "invalid");
+  expect_problem(ask_for("cake:mnist"), 400, "invalid");
+  expect_problem(ask_for("dataset:none"), 404, "not_found");
+  expect_problem(as(stranger_, "GET /api/v1/lineage?thing=mnist"), 404, "not_found");
+}
+
+TEST_F(ApiTest, WhichOfManyObjectsAreHere) {
+  start();
+  const auto here = control::need(world_.objects->put("bytes"));
+  const std::string absent = sha256("nobody sent this");
+  const std::string have = "POST /api/v1/objects/have";
+  const auto answer =
+      as(member_, have, format(R"({{"digests":["{}","{}"]}})", here.digest, absent));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.body, format(R"({{"sizes":{{"{}":5}}}})", here.digest));
+  EXPECT_EQ(world_.count(format("SELECT COUNT(*) FROM pins WHERE digest = '{}' AND holder LIKE "
+                                "'upload:%'",
+                                here.digest)),
+            1);
+  EXPECT_EQ(as(member_, have, R"({"digests":[]})").body, "{}");
+  expect_problem(as(member_, have, R"({"digests":["sha256:short"]})"), 400, "invalid");
+  expect_problem(as(member_, have, "{}"), 400, "invalid");
+}
+
 TEST_F(ApiTest, FilesHaveRanges) {
   const std::string file = world_.folder.file("ten");
   std::ofstream(file) << "0123456789";

@@ -43,6 +43,8 @@ class Access {
   // denied unless the identity has at least this role there; not_found for projects it cannot see,
   // so that their names do not leak. Job and task tokens act as `member` of their job's project.
   Result<void> require(const Identity& who, const std::string& project, Grade least);
+  // The same for what belongs to no project (an upload): the role in any of those it may see.
+  Result<void> require_somewhere(const Identity& who, Grade least);
   Result<void> require_admin(const Identity& who);
   // The projects this identity may see; nothing = all.
   Result<std::optional<std::vector<std::string>>> visible_projects(const Identity& who);

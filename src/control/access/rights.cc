@@ -148,6 +148,24 @@ Result<void> Access::require(const Identity& who, const std::string& project, Gr
   return {};
 }
 
+Result<void> Access::require_somewhere(const Identity& who, Grade least) {
+  const Error refused = Error::denied(format("this needs the role {} in some project", word(least)),
+                                      "ask a maintainer or an admin, or use another token");
+  if (who.most < least) return refused;
+  if (who.admin) return {};
+  if (!who.project.empty()) return require(who, who.project, least);
+  bool found = false;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    const auto user = TRY(db::Table<User>::find(session, "WHERE name = $1", {who.user}));
+    found = user && user->admin;  // by a token of a lesser role
+    for (const Membership& m :
+         TRY(db::Table<Membership>::select(session, R"(WHERE "user" = $1)", {who.user})))
+      found = found || m.role >= least;
+    return {};
+  }));
+  return found ? Result<void>() : refused;
+}
+
 Result<void> Access::require_admin(const Identity& who) {
   if (who.admin) return {};
   return Error::denied("this needs an admin", "ask an admin, or use an admin's token");

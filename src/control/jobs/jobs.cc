@@ -180,6 +180,10 @@ Result<db::ListPage<Job>> Jobs::list(const Identity& who, const std::string& pro
                                      db::ListQuery query) {
   db::ListPage<Job> page;
   if (!TRY(state_->access.narrow(who, project, query))) return page;
+  if (who.kind == TokenKind::task) {  // sees no other job
+    query.values.emplace_back(who.job_id);
+    query.where += format(" AND id = ${}", query.values.size());
+  }
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
     page = TRY(db::Table<Job>::list(session, query));
     return {};

@@ -114,8 +114,7 @@ Result<std::optional<int64_t>> Records::have_object(const Identity& who,
 
 Result<objects::Upload> Records::begin_upload(const Identity& who, const std::string& digest,
                                               int64_t size) {
-  if (who.most < Grade::member)
-    return Error::denied("this token only reads", "use one with the role member");
+  TRY(state_->access.require_somewhere(who, Grade::member));
   if (!is_digest(digest))
     return Error::invalid(format("'{}' is no digest", digest.substr(0, 80)),
                           "an object is named sha256: and 64 hex digits");
@@ -131,12 +130,12 @@ Result<objects::Upload> Records::upload_state(const Identity&, const std::string
 
 Result<objects::Upload> Records::append_upload(const Identity& who, const std::string& id,
                                                int64_t offset, const std::string& file) {
-  if (who.most < Grade::member)
-    return Error::denied("this token only reads", "use one with the role member");
+  TRY(state_->access.require_somewhere(who, Grade::member));
   return state_->context.objects.append(id, offset, file);
 }
 
 Result<objects::Stored> Records::finish_upload(const Identity& who, const std::string& id) {
+  TRY(state_->access.require_somewhere(who, Grade::member));
   const objects::Stored stored = TRY(state_->context.objects.finish_upload(id));
   TRY(state_->context.database.write([&](db::Session& session) {
     return state_->keep(session, {stored.digest}, upload_holder(who));
