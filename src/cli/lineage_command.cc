@@ -1,5 +1,4 @@
 // lineage: what a thing came from and what became of it, as a tree each way.
-#include <array>
 #include <set>
 
 #include "base/format.h"
@@ -9,24 +8,6 @@
 
 namespace hearth::cli {
 namespace {
-
-// What a bare name may mean, in the order it is tried.
-constexpr std::array<std::string_view, 4> kKinds{"model", "dataset", "run", "job"};
-
-Result<std::string> ask(Server& server, const std::string& thing) {
-  const auto about = [&](const std::string& name) {
-    return server.api().get("/api/v1/lineage", server.in_project({{"thing", name}}));
-  };
-  if (thing.find(':') != std::string::npos) return about(thing);
-  for (const std::string_view kind : kKinds) {
-    auto answer = about(format("{}:{}", kind, thing));
-    if (answer.ok() ||
-        (answer.error().code != Code::not_found && answer.error().code != Code::invalid))
-      return answer;
-  }
-  return Error::not_found(format("there is no model, dataset, run or job '{}'", thing),
-                          "write it as NAME, NAME@VERSION, an id, or sha256:...");
-}
 
 class Trees {
  public:
@@ -82,10 +63,12 @@ void add_lineage_command(Tree& tree) {
   auto thing = std::make_shared<std::string>();
   Group top = tree.top();
   top.command("lineage", "What a thing came from, and what became of it")
-      .needs(*thing, "THING", "MODEL[@V], DATASET[@V], run, job, or sha256:...")
+      .needs(*thing, "THING", "MODEL[@V], DATASET[@V], run, job (or kind:NAME), sha256:...")
       .does([thing, &globals = tree.globals()]() -> Result<int> {
         Server server = TRY(Server::open(globals));
-        const std::string answer = TRY(ask(server, *thing));
+        // The server knows what a bare name means, or asks back where it may mean two things.
+        const std::string answer =
+            TRY(server.api().get("/api/v1/lineage", server.in_project({{"thing", *thing}})));
         if (globals.json) {
           print_json(answer);
           return kExitOk;

@@ -1,4 +1,4 @@
-// run list, show, compare, set, export, files, get.
+// run list, show, compare, set, tag, export, files, get.
 #include <cmath>
 #include <set>
 
@@ -182,6 +182,30 @@ Result<int> set(const Globals& globals, const SetArgs& args) {
   return kExitOk;
 }
 
+Result<int> tag(const Globals& globals, const SetArgs& args) {
+  TagsBody body;
+  for (const std::string& change : args.values) {
+    const size_t equals = change.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error::invalid(format("'{}' is no tag", change),
+                            "write it as stage=best; stage= takes it away");
+    body.tags[change.substr(0, equals)] = change.substr(equals + 1);
+  }
+  Server server = TRY(Server::open(globals));
+  const Run run = TRY(server.run(args.run));
+  const std::string answer =
+      TRY(server.api().send("PATCH", "/api/v1/runs/" + run.id + "/tags", to_json(body)));
+  if (globals.json) {
+    print_json(answer);
+    return kExitOk;
+  }
+  Facts facts;
+  for (const auto& [name, value] : TRY(from_json<Run>(answer)).tags)
+    facts.add(printable(name), printable(value));
+  if (!globals.quiet) facts.print();
+  return kExitOk;
+}
+
 struct ExportArgs {
   std::string run, format = "csv", metric, out;
 };
@@ -297,6 +321,12 @@ void add_run_commands(Tree& tree) {
       .needs(changed->run, "RUN", "id or name, or its job's")
       .needs(changed->values, "NAME=VALUE", "lr=0.01")
       .does([changed, &globals] { return set(globals, *changed); });
+
+  auto tagged = std::make_shared<SetArgs>();
+  group.command("tag", "Sets tags, and takes those without a value away; prints them all")
+      .needs(tagged->run, "RUN", "id or name, or its job's")
+      .needs(tagged->values, "NAME=VALUE", "stage=best")
+      .does([tagged, &globals] { return tag(globals, *tagged); });
 
   auto exported = std::make_shared<ExportArgs>();
   group.command("export", "Prints every point of its metrics")

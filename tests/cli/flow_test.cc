@@ -377,14 +377,14 @@ TEST_F(FlowTest, LineageIsATreeBothWays) {
   std::vector<std::string> things;
   handler_.routes["GET /api/v1/lineage"] = [&](net::Request& request) {
     things.push_back(*request.query_value("thing"));
-    const bool known = things.back() == "run:it-1";
+    const bool known = things.back() == "it-1";
     return known ? net::Response::text(200, "application/json", to_json(lineage))
                  : net::Response::text(404, "application/problem+json",
                                        R"({"code":"not_found","detail":"no","status":404})");
   };
   const Done done = hearth({"lineage", "it-1"});
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_EQ(things, (std::vector<std::string>{"model:it-1", "dataset:it-1", "run:it-1"}));
+  EXPECT_EQ(things, std::vector<std::string>{"it-1"});
   EXPECT_EQ(done.out.substr(0, done.out.find("became")),
             "run it-1  finished\n"
             "came from\n"
@@ -409,6 +409,22 @@ TEST_F(FlowTest, LiveValuesGoAsJson) {
   EXPECT_EQ(body.values.at("mode").text, "\"fast\"");
   EXPECT_EQ(body.values.at("on").text, "true");
   EXPECT_EQ(hearth({"run", "set", "it-1", "lr"}).code, 7);
+}
+
+TEST_F(FlowTest, TagsGoAndComeBack) {
+  const std::string run =
+      R"({"id":"01HF0000000000000000000002","name":"it-1","tags":{"stage":"best"}})";
+  const std::string patch = "PATCH /api/v1/runs/01HF0000000000000000000002/tags";
+  handler_.answer("GET /api/v1/runs/it-1", run);
+  handler_.answer(patch, run);
+  const Done done = hearth({"run", "tag", "it-1", "stage=best", "note=a=b", "old="});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out, "stage  best\n");
+  EXPECT_EQ(from_json<TagsBody>(handler_.asked(patch).at(0).body).value().tags,
+            (std::map<std::string, std::string>{{"note", "a=b"}, {"old", ""}, {"stage", "best"}}));
+  EXPECT_TRUE(parse_json(hearth({"run", "tag", "it-1", "a=b", "--json"}).out).ok());
+  EXPECT_EQ(hearth({"run", "tag", "it-1", "stage"}).code, 7);
+  EXPECT_EQ(hearth({"run", "tag", "it-1"}).code, 2);
 }
 
 TEST_F(FlowTest, ExportHasEveryPoint) {
