@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include "base/format.h"
@@ -16,9 +17,21 @@
 namespace hearth::client {
 namespace {
 
+constexpr size_t kMostPasswdBytes = 16 << 10;
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// A service of the system's systemd has no HOME, though root has a home.
+std::string home() {
+  if (std::string home = variable("HOME"); home.starts_with('/')) return home;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::string buffer(kMostPasswdBytes, '\0');
+  const int error = getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return error == 0 && found != nullptr ? entry.pw_dir : "";
 }
 
 std::string same_address(std::string url) {
@@ -30,7 +43,7 @@ std::string same_address(std::string url) {
 
 std::string contexts_path() {
   std::string root = variable("XDG_CONFIG_HOME");
-  if (!root.starts_with('/')) root = variable("HOME") + "/.config";
+  if (!root.starts_with('/')) root = home() + "/.config";
   return root + "/hearth/contexts.json";
 }
 

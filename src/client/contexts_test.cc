@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace hearth::client {
 namespace {
@@ -40,6 +42,15 @@ TEST_F(ContextsTest, AreKeptForTheirOwnerAlone) {
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->current, "A");
   EXPECT_EQ(read->contexts.at("B").token, "token-b");
+}
+
+TEST_F(ContextsTest, LieInTheHomeThatASystemServiceIsNotTold) {
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  unsetenv("XDG_CONFIG_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(contexts_path(),
+            std::string(getpwuid(geteuid())->pw_dir) + "/.config/hearth/contexts.json");
+  if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
 TEST_F(ContextsTest, TheFlagThenTheVariableThenTheCurrentOne) {
