@@ -42,6 +42,7 @@ int doctor(const cli::DoctorArgs& args, bool json) {
   options.data_directory = paths.root;
   const auto holder = os::lock_holder(paths.lock());
   options.serving = holder.ok() && holder->has_value();
+  if (options.serving) options.server_pid = **holder;
   const auto facts = hw::doctor(options, system_clock());
   if (json) {
     std::printf("%s\n", as_json(facts).c_str());

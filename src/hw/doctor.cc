@@ -28,7 +28,7 @@ std::vector<Fact> doctor(const DoctorOptions& options, Clock& clock) {
   facts.push_back(memory_fact(root));
   facts.push_back(pressure_fact(root));
   facts.push_back(gpu_fact(root, options.nvml, has_gpus));
-  facts.push_back(cgroup_fact(root));
+  facts.push_back(cgroup_fact(root, options.server_pid));
   facts.push_back(pidfd_fact());
   facts.push_back(disk_fact(root, options.data_directory));
   if (options.syncs > 0) facts.push_back(sync_fact(options, clock));

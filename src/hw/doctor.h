@@ -27,10 +27,11 @@ struct DoctorOptions {
   std::string data_directory;         // of the server; need not exist yet
   std::string address = "127.0.0.1";  // where the server would listen
   uint16_t port = 8470;
-  bool serving = false;  // that server runs already, so its port is rightly taken
-  std::string path;      // PATH of programs; "" = that of the environment `system`
-  std::string nvml;      // as Gpus::open
-  int syncs = 20;        // how often the disk is asked; 0 = not measured
+  bool serving = false;    // that server runs already, so its port is rightly taken
+  int64_t server_pid = 0;  // that server: what is delegated to it counts, not to this process
+  std::string path;        // PATH of programs; "" = that of the environment `system`
+  std::string nvml;        // as Gpus::open
+  int syncs = 20;          // how often the disk is asked; 0 = not measured
 };
 
 // Every fact, in the order in which they are shown. Runs python3 and git for a moment (at most

@@ -26,7 +26,7 @@ Fact cpu_fact(const Root& root);
 Fact memory_fact(const Root& root);
 Fact pressure_fact(const Root& root);
 Fact gpu_fact(const Root& root, const std::string& nvml, bool& has_gpus);
-Fact cgroup_fact(const Root& root);
+Fact cgroup_fact(const Root& root, int64_t server_pid = 0);
 Fact clock_fact(const Root& root);
 
 // doctor_disk.cc

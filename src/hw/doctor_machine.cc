@@ -178,9 +178,9 @@ Fact gpu_fact(const Root& root, const std::string& nvml, bool& has_gpus) {
   return fact;
 }
 
-Fact cgroup_fact(const Root& root) {
+Fact cgroup_fact(const Root& root, int64_t server_pid) {
   Fact fact{.name = "cgroups"};
-  const auto found = cgroups(root);
+  const auto found = cgroups(root, server_pid);
   const std::string without =
       "Hearth watches the memory of each task itself and ends it when it is over its limit (within "
       "about a second, so that a fast one can take more for a moment); CPU shares are not kept "

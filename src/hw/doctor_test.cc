@@ -125,6 +125,28 @@ TEST(Doctor, CgroupsOrWhatHappensWithout) {
   EXPECT_EQ(cgroup_fact(tree.root()).state, FactState::ok);
 }
 
+// In a user's shell nothing is delegated; to their server, in its unit, something is.
+TEST(Doctor, CgroupsOfTheServerCount) {
+  TestTree tree;
+  const std::string user = "/user.slice/user-1000.slice/";
+  tree.file("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  tree.file("/proc/self/cgroup", "0::" + user + "session-1.scope\n");
+  tree.file("/proc/77/cgroup", "0::" + user + "user@1000.service/app.slice/hearth.service\n");
+  for (const char* group : {"user@1000.service/", "user@1000.service/app.slice/",
+                            "user@1000.service/app.slice/hearth.service/"})
+    for (const char* file : {"cgroup.procs", "cgroup.subtree_control"})
+      tree.file("/sys/fs/cgroup" + user + group + file, "");
+  // A unit with Delegate=memory alone; the user's manager has more to give.
+  tree.file("/sys/fs/cgroup" + user + "user@1000.service/app.slice/hearth.service/" +
+                "cgroup.controllers",
+            "memory\n");
+  tree.file("/sys/fs/cgroup" + user + "user@1000.service/cgroup.controllers", "cpu memory pids\n");
+  tree.file("/sys/fs/cgroup" + user + "session-1.scope/cgroup.controllers", "memory pids\n");
+  EXPECT_EQ(cgroup_fact(tree.root()).state, FactState::warning);
+  EXPECT_NE(cgroup_fact(tree.root()).found.find("not delegated"), std::string::npos);
+  EXPECT_EQ(cgroup_fact(tree.root(), 77).state, FactState::ok);
+}
+
 TEST(Doctor, BusyMachineIsNamed) {
   TestTree tree;
   const std::string quiet = "some avg10=0 avg60=0 avg300=0.5 total=1\n";

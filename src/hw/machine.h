@@ -119,18 +119,19 @@ Probe<UserNamespaces> user_namespaces(const Root& root);
 enum class CgroupVersion { v1, v2, hybrid };  // hybrid: v1 holds the controllers, v2 is mounted too
 struct CgroupController {
   std::string name;       // "cpu", "memory", ...
-  std::string directory;  // this process's own group in that controller's tree
+  std::string directory;  // the own group in that controller's tree; v2: the highest writable one
   bool writable = false;  // a group may be made below it
 };
 struct Cgroups {
   CgroupVersion version = CgroupVersion::v2;
   std::vector<CgroupController> controllers;  // those present, by name
-  // Can CPU and memory of a task be limited by this process, else why not.
+  // Can CPU and memory of a task be limited by the process, else why not.
   Probe<bool> limits;
   const CgroupController* find(std::string_view name) const;
   std::string describe() const;  // "v2, delegated", "v1", "hybrid, not writable"
 };
-Probe<Cgroups> cgroups(const Root& root);
+// Of this process, or of another one of the same user (the server).
+Probe<Cgroups> cgroups(const Root& root, int64_t pid = 0);
 
 // pidfd_open(2) and waiting on it, by trying with this very process.
 Probe<bool> pidfd();

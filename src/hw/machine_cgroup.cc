@@ -50,10 +50,11 @@ std::string directory_of(const Root& root, const Mount& mount, const std::string
   return root.exists(directory) ? directory : mount.point;
 }
 
-std::vector<Tree> trees(const Root& root) {
+std::vector<Tree> trees(const Root& root, int64_t pid = 0) {
   std::vector<Tree> found;
   const auto mounts = parse_mounts(root.read("/proc/self/mountinfo").value_or(""));
-  const auto groups = own_groups(root.read("/proc/self/cgroup").value_or(""));
+  const std::string process = pid > 0 ? format("{}", pid) : "self";
+  const auto groups = own_groups(root.read(format("/proc/{}/cgroup", process)).value_or(""));
   for (const Mount& mount : mounts) {
     const bool v2 = mount.filesystem == "cgroup2";
     if (!v2 && mount.filesystem != "cgroup") continue;
@@ -94,6 +95,19 @@ void walk_up(const Tree& tree, const std::function<void(const std::string&)>& lo
   }
 }
 
+// Tasks get their groups below the highest one that may be written to (os::detect_cgroups): what
+// that has counts. The own group, if there is none.
+std::string highest_writable(const Root& root, Tree tree) {
+  std::string highest = tree.directory;
+  bool writable = true;
+  walk_up(tree, [&](const std::string& directory) {
+    tree.directory = directory;
+    writable = writable && may_make_groups(root, tree);
+    if (writable) highest = directory;
+  });
+  return highest;
+}
+
 template <typename T>
 void tighten(std::optional<T>& bound, T value) {
   if (!bound || value < *bound) bound = value;
@@ -107,12 +121,13 @@ Probe<bool> can_limit(const Cgroups& groups, bool read_only) {
     if (controller == nullptr) missing += (missing.empty() ? "" : " and ") + std::string(name);
     if (controller != nullptr && !controller->writable) locked = controller;
   }
-  if (!missing.empty()) {
-    return Absent{format("the group of this process has no controller for {}", missing)};
-  }
-  if (locked == nullptr) return true;
-  if (read_only) return Absent{"/sys/fs/cgroup is mounted read-only, as in most containers"};
-  return Absent{format("{} is not delegated to this user", locked->directory)};
+  // Who owns the group can say more about its controllers than who may only look.
+  if (locked != nullptr && read_only)
+    return Absent{"/sys/fs/cgroup is mounted read-only, as in most containers"};
+  if (locked != nullptr)
+    return Absent{format("{} is not delegated to this user", locked->directory)};
+  if (missing.empty()) return true;
+  return Absent{format("the group of this process has no controller for {}", missing)};
 }
 
 }  // namespace
@@ -131,12 +146,13 @@ std::string Cgroups::describe() const {
   return format("{}, {}", kind, limits ? "delegated" : "no limits: " + limits.why());
 }
 
-Probe<Cgroups> cgroups(const Root& root) {
-  const auto found = trees(root);
+Probe<Cgroups> cgroups(const Root& root, int64_t pid) {
+  auto found = trees(root, pid);
   if (found.empty()) return Absent{"no cgroup file system is mounted"};
   Cgroups groups;
   bool v1 = false, v2 = false, read_only = false;
-  for (const Tree& tree : found) {
+  for (Tree& tree : found) {
+    if (tree.v2) tree.directory = highest_writable(root, tree);
     const bool writable = may_make_groups(root, tree);
     read_only = read_only || tree.read_only;
     v2 = v2 || tree.v2;
