@@ -20,6 +20,7 @@ namespace hearth::net {
 namespace {
 
 constexpr int kMostPollMillis = 1000;  // between two looks at a cancellation that got lost
+constexpr int kKeepOnMillis = 100;     // between two questions to ClientRequest::keep_on
 constexpr long kMostIdleConnections = 4;
 constexpr size_t kMostAnswerHeaderBytes = 256 << 10;
 
@@ -357,11 +358,17 @@ Result<void> Client::State::prepare(Transfer& transfer) {
 // Drives the transfer to its end; the multi interface, as only that can be woken from outside.
 Result<void> Client::State::perform(const ClientRequest& request) {
   int running = 1;
+  const int most_wait = request.keep_on ? kKeepOnMillis : kMostPollMillis;
+  Time ask_at = system_clock().steady();
   while (running > 0) {
+    if (const Time now = system_clock().steady(); request.keep_on && now >= ask_at) {
+      if (!request.keep_on()) return Error::of(Code::gone, "the request was ended by its sender");
+      ask_at = now + Duration::millis(kKeepOnMillis);
+    }
     if (cancelled.exchange(false)) return Error::of(Code::gone, "the request was cancelled");
     CURLMcode failed = curl_multi_perform(multi.get(), &running);
     if (failed == CURLM_OK && running > 0)
-      failed = curl_multi_poll(multi.get(), nullptr, 0, kMostPollMillis, nullptr);
+      failed = curl_multi_poll(multi.get(), nullptr, 0, most_wait, nullptr);
     if (failed != CURLM_OK) return Error::internal(curl_multi_strerror(failed));
   }
   int left = 0;

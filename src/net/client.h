@@ -30,6 +30,9 @@ struct ClientRequest {
   std::function<bool(std::string_view piece)> sink;
   // Of the body that is sent; returning false ends the transfer with Code::gone.
   std::function<bool(int64_t sent, int64_t total)> progress;
+  // Asked about ten times a second while the request runs, also while nothing comes; returning
+  // false ends it with Code::gone. For a caller with signals of its own to read.
+  std::function<bool()> keep_on;
   // Refuses to connect to an address ("127.0.0.1", "::1") for which this returns a reason
   // (webhooks: no loopback); asked for each connection, after the name was resolved. No proxy and
   // no connection of an earlier request is used then.
@@ -49,8 +52,8 @@ class Client {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   // Any status is an answer; redirects are not followed; http and https alone. Errors: unreachable
-  // (no connection, or it broke), timeout, too_large, gone (sink, cancel), denied (refuse_address),
-  // invalid (URL, header, file range).
+  // (no connection, or it broke), timeout, too_large, gone (sink, cancel, keep_on), denied
+  // (refuse_address), invalid (URL, header, file range).
   Result<Answer> send(const ClientRequest& request);
   // Ends the running send() from another thread, or the next one if none runs: it returns
   // Code::gone. So a cancel that comes just before a send is not lost.

@@ -223,6 +223,18 @@ TEST(Client, IsCancelledFromOutside) {
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
+TEST(Client, EndsARequestWhenItsCallerSaysSo) {
+  EchoServer test;
+  test.start();
+  Client client;
+  ClientRequest request = request_to(test, "/wait");
+  request.keep_on = [&] { return test.requests == 0; };
+  const Time before = system_clock().steady();
+  EXPECT_EQ(client.send(request).error().code, Code::gone);
+  EXPECT_LT(system_clock().steady() - before, Duration::seconds(5));
+  EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
+}
+
 TEST(Client, RefusesAddresses) {
   EchoServer test;
   test.start();

@@ -36,9 +36,15 @@ FileEvent event_of(FileOp op, const std::string& path, const std::string& to = "
   return {.op = op, .path = absolute_path(path), .to = to.empty() ? "" : absolute_path(to)};
 }
 
-Result<void> copy_bytes(File& from, File& to) {
+Result<void> ask(const std::function<bool()>& keep_on, const File& to) {
+  if (!keep_on || keep_on()) return {};
+  return Error::of(Code::gone, format("copying to {} was ended", to.path()));
+}
+
+Result<void> copy_bytes(File& from, File& to, const std::function<bool()>& keep_on) {
   const auto buffer = std::make_unique<std::byte[]>(kCopyBytes);
   for (;;) {
+    TRY(ask(keep_on, to));
     const size_t got = TRY(from.read({buffer.get(), kCopyBytes}));
     if (got == 0) return {};
     TRY(to.write(as_text({buffer.get(), got})));
@@ -46,9 +52,10 @@ Result<void> copy_bytes(File& from, File& to) {
 }
 
 // False when the kernel cannot do it between these two files.
-Result<bool> copy_in_kernel(File& from, File& to) {
+Result<bool> copy_in_kernel(File& from, File& to, const std::function<bool()>& keep_on) {
   bool any = false;
   for (;;) {
+    TRY(ask(keep_on, to));
     const ssize_t put = copy_file_range(from.fd(), nullptr, to.fd(), nullptr, kCopyBytes * 64, 0);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && !any) return false;
@@ -59,12 +66,12 @@ Result<bool> copy_in_kernel(File& from, File& to) {
   }
 }
 
-Result<CopyWay> copy_content(File& from, File& to) {
+Result<CopyWay> copy_content(File& from, File& to, const std::function<bool()>& keep_on) {
   if (!file_observed()) {
     if (ioctl(to.fd(), FICLONE, from.fd()) == 0) return CopyWay::reflink;
-    if (TRY(copy_in_kernel(from, to))) return CopyWay::kernel;
+    if (TRY(copy_in_kernel(from, to, keep_on))) return CopyWay::kernel;
   }
-  TRY(copy_bytes(from, to));
+  TRY(copy_bytes(from, to, keep_on));
   return CopyWay::bytes;
 }
 
@@ -128,13 +135,14 @@ Result<void> append_file(const std::string& path, std::string_view bytes, Sync s
   return file.close();
 }
 
-Result<CopyWay> copy_file(const std::string& from, const std::string& to, Sync sync) {
+Result<CopyWay> copy_file(const std::string& from, const std::string& to, Sync sync,
+                          const std::function<bool()>& keep_on) {
   File source = TRY(File::open_read(from));
   const struct stat status = TRY(source.status());
   if (!S_ISREG(status.st_mode)) return Error::invalid(format("{} is no regular file", from));
   File target = TRY(File::create_new(to, 0600));
   const auto copy = [&]() -> Result<CopyWay> {
-    const CopyWay way = TRY(copy_content(source, target));
+    const CopyWay way = TRY(copy_content(source, target, keep_on));
     if (fchmod(target.fd(), status.st_mode & 0777) != 0)
       return failed("setting the mode of", to, errno);
     if (sync == Sync::yes) {

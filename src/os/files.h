@@ -116,8 +116,10 @@ Result<void> append_file(const std::string& path, std::string_view bytes, Sync s
 enum class CopyWay { reflink, kernel, bytes };
 // Copies into the new file `to` (exists if it is there; removed again on error), with the
 // permission bits of `from`: by reflink where the file system can, else copy_file_range, else read
-// and write. Never a hard link.
-Result<CopyWay> copy_file(const std::string& from, const std::string& to, Sync sync);
+// and write. Never a hard link. `keep_on` is asked between the pieces of a large file; false ends
+// the copy with gone.
+Result<CopyWay> copy_file(const std::string& from, const std::string& to, Sync sync,
+                          const std::function<bool()>& keep_on = {});
 
 // --- names -----------------------------------------------------------------------------------
 

@@ -133,6 +133,10 @@ TEST_F(Files, CopiesByWhateverWayAndNeverLinks) {
   EXPECT_EQ(*copy_file(at("a"), at("c"), Sync::no), CopyWay::bytes);
   EXPECT_EQ(content(at("c")), big);
   EXPECT_FALSE(copy_file("/dev/null", at("d"), Sync::no).ok());
+  int pieces = 0;
+  const auto ended = copy_file(at("a"), at("e"), Sync::no, [&] { return ++pieces < 3; });
+  EXPECT_EQ(ended.error().code, Code::gone);
+  EXPECT_FALSE(exists(at("e")));
 }
 
 TEST_F(Files, MakesDirectoriesAndTheirParents) {

@@ -80,6 +80,8 @@ class FakeServer : public net::Handler {
   }
   std::atomic<int> refuse{0};  // so many requests are answered 503
   std::atomic<bool> gone{false};
+  std::atomic<bool> stalls{false};  // objects come without an end
+  std::atomic<int> stalled{0};
 
  private:
   template <typename T>
@@ -135,6 +137,14 @@ class FakeServer : public net::Handler {
   }
   net::Response object(net::Request& request) {
     const std::string digest = request.path.substr(std::string("/api/v1/objects/").size());
+    if (stalls) {
+      // Begins a body that never ends: a piece now, then nothing.
+      net::Response endless;
+      endless.body = net::StreamBody{
+          {}, Duration::seconds(3600), [] { return net::Chunk{std::string(1 << 20, 'x')}; }};
+      ++stalled;
+      return endless;
+    }
     if (!objects_.contains(digest)) return net::Response::text(404, "application/json", "{}");
     return net::Response::text(200, "application/octet-stream",
                                request.method == "HEAD" ? "" : objects_[digest]);

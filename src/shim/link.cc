@@ -124,12 +124,14 @@ Result<bool> ServerLink::has_object(const std::string& digest) {
   return answer.error();
 }
 
-Result<void> ServerLink::fetch_object(const std::string& digest, const std::string& to) {
+Result<void> ServerLink::fetch_object(const std::string& digest, const std::string& to,
+                                      const std::function<bool()>& keep_on) {
   os::File file = TRY(os::File::create_new(to));
   Sha256 hash;
   Result<void> written;
   net::ClientRequest request;
   request.total_time = kTransfer;
+  request.keep_on = keep_on;
   request.sink = [&](std::string_view piece) {
     hash.update(piece);
     written = file.write(piece);

@@ -31,8 +31,9 @@ class ServerLink {
 
   // Objects. A digest that the server does not have: not_found.
   Result<bool> has_object(const std::string& digest);
-  // Into the new file `to`, its digest checked.
-  Result<void> fetch_object(const std::string& digest, const std::string& to);
+  // Into the new file `to`, its digest checked. It may take hours: `keep_on` is asked meanwhile.
+  Result<void> fetch_object(const std::string& digest, const std::string& to,
+                            const std::function<bool()>& keep_on);
   // From the open file, resumed where an earlier try stopped. invalid: the bytes changed meanwhile.
   Result<void> send_object(const os::File& file, const std::string& digest, int64_t size);
   Result<void> send_object(std::string_view bytes, const std::string& digest);

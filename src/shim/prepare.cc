@@ -27,11 +27,12 @@ namespace {
 constexpr int64_t kMostManifestBytes = int64_t{1} << 30;
 constexpr size_t kBufferBytes = 1 << 20;
 
-Result<std::string> digest_of(const std::string& path) {
+Result<std::string> digest_of(const std::string& path, const std::function<bool()>& keep_on) {
   os::File file = TRY(os::File::open_read(path));
   Sha256 hash;
   Bytes buffer(kBufferBytes);
   for (;;) {
+    if (!keep_on()) return Error::of(Code::gone, format("reading {} was ended", path));
     const size_t got = TRY(file.read(buffer));
     if (got == 0) return hash.finish_text();
     hash.update(std::span<const std::byte>(buffer).first(got));
@@ -65,20 +66,24 @@ class Preparer {
   }
 
  private:
-  // Into the new file `to`: from the object store on this node, else from the server.
+  // Into the new file `to`: from the object store on this node, else from the server. An order to
+  // stop ends it, however large it is.
   Result<void> fetch(const std::string& digest, const std::string& to) {
     if (!is_digest(digest)) return Error::invalid(format("'{}' is no digest", digest));
+    const auto keep_on = [this] { return keep_on_({}); };
     if (!spec_.objects_directory.empty()) {
       const std::string hex = digest.substr(7);
-      const auto copied = os::copy_file(
-          format("{}/{}/{}", spec_.objects_directory, hex.substr(0, 2), hex), to, os::Sync::no);
+      const auto copied =
+          os::copy_file(format("{}/{}/{}", spec_.objects_directory, hex.substr(0, 2), hex), to,
+                        os::Sync::no, keep_on);
+      if (!copied.ok() && copied.error().code == Code::gone) return copied.error();
       if (copied.ok()) {
         TRY(os::set_mode(to, 0600));
-        if (TRY(digest_of(to)) == digest) return {};
+        if (TRY(digest_of(to, keep_on)) == digest) return {};
         TRY(os::remove_file(to));
       }
     }
-    return with_patience([&] { return link_.fetch_object(digest, to); }, keep_on_);
+    return with_patience([&] { return link_.fetch_object(digest, to, keep_on); }, keep_on_);
   }
 
   Result<Manifest> manifest(const std::string& digest) {

@@ -21,7 +21,8 @@ struct PreparedTask {
   std::map<std::string, std::string> machine;  // what it runs on
 };
 
-// keep_on: asked while the server is away; false ends the wait (the task was stopped).
+// keep_on: asked while the server is away and while something large is copied or fetched, with the
+// time that it may take to answer; false ends that (the task was stopped).
 // Errors are the user's to read: they become the text of a failure of class `start` (disk: code
 // unavailable).
 Result<PreparedTask> prepare(const TaskSpec& spec, const Layout& layout, const ShimOptions& options,

@@ -233,6 +233,36 @@ TEST_F(Shim, AFullDiskIsSaidSo) {
   EXPECT_EQ(fake_.log(), "begin\n");
 }
 
+TEST_F(Shim, AStopEndsAFetchThatTakesLong) {
+  spec_.code_digest = sha256("code");
+  fake_.stalls = true;
+  start("echo never");
+  ASSERT_TRUE(until([&] { return fake_.stalled > 0; }));
+  const Time before = system_clock().steady();
+  SyncAnswer stop;
+  stop.stop = true;
+  stop.stop_class = "cancelled";
+  fake_.answer(stop);
+  EXPECT_EQ(wait(), kShimDone);
+  EXPECT_LT(system_clock().steady() - before, Duration::seconds(30));
+  EXPECT_EQ(path_of_states(), "preparing failed");
+  EXPECT_EQ(last().failure->failure_class, FailureClass::cancelled);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Shim, SigtermEndsAFetchThatTakesLong) {
+  spec_.code_digest = sha256("code");
+  fake_.stalls = true;
+  start("echo never");
+  ASSERT_TRUE(until([&] { return fake_.stalled > 0; }));
+  const Time before = system_clock().steady();
+  ASSERT_TRUE(shim_.send_signal(SIGTERM).ok());
+  EXPECT_EQ(wait(), kShimDone);
+  EXPECT_LT(system_clock().steady() - before, Duration::seconds(30));
+  EXPECT_EQ(path_of_states(), "preparing failed");
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(Shim, AFullSpoolDropsLinesAndSaysHowMany) {
   spec_.spool_bytes = 300 << 10;
   server_.reset();
