@@ -132,7 +132,7 @@ TEST(Sampler, Cgroup) {
   EXPECT_TRUE(group->kill_all(Duration::seconds(10)).ok());
   ignore(child->wait(Duration::seconds(10)));
   EXPECT_TRUE(group->remove().ok());
-  for (const auto& [controller, folder] : support.parents) ::rmdir(folder.c_str());
+  os::remove_parents(support);
 }
 
 }  // namespace

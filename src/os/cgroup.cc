@@ -78,13 +78,14 @@ Result<void> set_v1(const std::map<std::string, std::string>& folders, const Cgr
   return {};
 }
 
-Result<void> set_v2(const std::string& folder, const CgroupLimits& limits) {
+Result<void> set_v2(const std::string& folder, bool memory, const CgroupLimits& limits) {
   const auto set = [&](const char* file, const std::string& value) -> Result<void> {
     const std::string path = format("{}/{}", folder, file);
     return exists(path) ? write_value(path, value) : Result<void>();
   };
   if (limits.memory_bytes > 0) {
-    TRY(set("memory.max", format("{}", limits.memory_bytes)));
+    // Not there though it was detected: the parent is another one, made anew a moment ago.
+    if (memory) TRY(write_value(folder + "/memory.max", format("{}", limits.memory_bytes)));
     TRY(set("memory.swap.max", "0"));
     // A task of which one process is gone is of no use: end all of it.
     ignore(set("memory.oom.group", "1"));
@@ -211,8 +212,9 @@ Result<Cgroup> Cgroup::create(const CgroupSupport& support, const std::string& n
     made.insert(folder);
     group.folders_[controller] = folder;
   }
-  auto set = group.version_ == CgroupVersion::v1 ? set_v1(group.folders_, limits)
-                                                 : set_v2(group.folders_.begin()->second, limits);
+  auto set = group.version_ == CgroupVersion::v1
+                 ? set_v1(group.folders_, limits)
+                 : set_v2(group.folders_.begin()->second, support.memory, limits);
   if (set.ok()) return group;
   ignore(group.remove());
   return std::move(set).error();
@@ -323,6 +325,11 @@ Result<void> Cgroup::remove() const {
     }
   }
   return {};
+}
+
+void remove_parents(const CgroupSupport& support) {
+  if (!support.made) return;
+  for (const std::string& folder : places(support.parents)) rmdir(folder.c_str());
 }
 
 Result<std::vector<std::string>> list_cgroups(const CgroupSupport& support) {

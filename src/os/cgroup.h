@@ -26,6 +26,7 @@ struct CgroupSupport {
   bool memory = false, cpu = false, pids = false;  // limits that can be set
   bool freeze = false;
   bool delegated = false;  // v2 below a part that this user was given
+  bool made = false;       // the parent is of our making: remove_parents() may take it away
   // v1: controller -> the directory below which tasks get theirs. v2: one entry "".
   std::map<std::string, std::string> parents;
   std::string why;  // what was found, and for each limit that cannot be set why, and the mend
@@ -69,7 +70,8 @@ struct CgroupStats {
 
 class Cgroup {
  public:
-  // exists if there is one of that name. `name`: letters, digits, '-', '_', '.'.
+  // exists if there is one of that name; not_found if the parent has gone since it was detected
+  // (remove_parents by another process): detect again. `name`: letters, digits, '-', '_', '.'.
   static Result<Cgroup> create(const CgroupSupport& support, const std::string& name,
                                const CgroupLimits& limits);
   // One made earlier, after a restart. not_found if none of its folders is there.
@@ -94,6 +96,9 @@ class Cgroup {
   CgroupVersion version_ = CgroupVersion::none;
   std::map<std::string, std::string> folders_;  // as CgroupSupport::parents, with the name
 };
+
+// Removes the parent where nothing is in it: whoever comes next makes it again.
+void remove_parents(const CgroupSupport& support);
 
 // The names of groups below the parent: what an earlier server left behind.
 Result<std::vector<std::string>> list_cgroups(const CgroupSupport& support);

@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kMostMountBytes = 8 << 20;
 constexpr int kMostDepth = 64;
 constexpr int kMostMoves = 20;  // looks for processes to move out of a group
+constexpr int kMostMakes = 5;   // of a parent that somebody else removes meanwhile
 constexpr std::string_view kControllers[] = {"memory", "cpu",     "cpuacct",
                                              "pids",   "freezer", "blkio"};
 
@@ -112,6 +113,7 @@ CgroupSupport detect_v1(const Mounts& mounts, const CgroupOptions& options) {
     return support;
   }
   support.version = CgroupVersion::v1;
+  support.made = !options.parent.starts_with('/');
   return support;
 }
 
@@ -174,6 +176,24 @@ void turn_on(const std::string& group, CgroupSupport& support) {
   }
 }
 
+// The folder of all tasks below `top`, with the controllers on for its children; its path.
+Result<std::string> make_parent(const std::string& top, const std::string& parent,
+                                CgroupSupport& support) {
+  for (int tries = 0; tries < kMostMakes; ++tries) {
+    TRY(make_path(top, parent));
+    std::string path = top;
+    turn_on(path, support);
+    for (const std::string_view piece : split(parent, '/')) {
+      if (piece.empty()) continue;
+      path += format("/{}", piece);
+      turn_on(path, support);
+    }
+    // Another server at its end removes it while it is empty.
+    if (exists(path)) return path;
+  }
+  return Error::conflict(format("{} is removed again and again", joined(top, parent)));
+}
+
 CgroupSupport detect_v2(const std::string& mount, const CgroupOptions& options) {
   CgroupSupport support;
   const std::string top = options.parent.starts_with('/') ? mount : highest_writable(mount);
@@ -184,19 +204,15 @@ CgroupSupport detect_v2(const std::string& mount, const CgroupOptions& options) 
     return support;
   }
   support.delegated = top != mount;
-  std::string path = top;
-  if (const auto made = make_path(top, options.parent); !made.ok()) {
+  const auto made = make_parent(top, options.parent, support);
+  if (!made.ok()) {
     say(support, made.error().detail);
     return support;
   }
-  turn_on(path, support);
-  for (const std::string_view piece : split(options.parent, '/')) {
-    if (piece.empty()) continue;
-    path += format("/{}", piece);
-    turn_on(path, support);
-  }
+  const std::string& path = *made;
   support.parents[""] = path;
   support.version = CgroupVersion::v2;
+  support.made = !options.parent.starts_with('/');
   const auto enabled = read_file(path + "/cgroup.subtree_control", kMostMountBytes);
   const auto names = split(enabled.ok() ? trim(*enabled) : std::string_view(), ' ');
   const auto has = [&](const char* name) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/format.h"
@@ -23,7 +24,8 @@ class Groups : public testing::Test {
     if (support_.version == CgroupVersion::none) GTEST_SKIP() << support_.why;
   }
   void TearDown() override {
-    for (const auto& [controller, folder] : support_.parents) rmdir(folder.c_str());
+    remove_parents(support_);
+    for (const auto& [controller, folder] : support_.parents) EXPECT_FALSE(exists(folder));
   }
   Process start(const Cgroup& group, const std::string& text) {
     SpawnOptions options;
@@ -55,6 +57,32 @@ TEST_F(Groups, MakesFindsAndRemovesThem) {
   EXPECT_TRUE(group->remove().ok());
   EXPECT_EQ(Cgroup::open(support_, "task-1").error().code, Code::not_found);
   EXPECT_EQ(Cgroup::create(support_, "../x", {}).error().code, Code::invalid);
+}
+
+TEST_F(Groups, TheParentGoesWhenItIsEmptyAndIsMadeAgain) {
+  const auto group = Cgroup::create(support_, "task-1", {.memory_bytes = 64 << 20});
+  ASSERT_TRUE(group.ok()) << group.error().text();
+  remove_parents(support_);
+  EXPECT_TRUE(Cgroup::open(support_, "task-1").ok()) << "somebody is in it";
+  ASSERT_TRUE(group->remove().ok());
+  remove_parents(support_);
+  const auto late = Cgroup::create(support_, "task-1", {.memory_bytes = 64 << 20});
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, Code::not_found) << late.error().text();
+  const auto again = Cgroup::create(detect_cgroups(options_), "task-1", {.memory_bytes = 64 << 20});
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_TRUE(again->remove().ok());
+}
+
+// A parent made anew has no controllers on for its children: that is no unlimited group.
+TEST_F(Groups, AGroupWithoutItsLimitIsNone) {
+  if (support_.version != CgroupVersion::v2 || !support_.memory) GTEST_SKIP() << support_.why;
+  remove_parents(support_);
+  const std::string parent = support_.parents.at("");
+  ASSERT_EQ(mkdir(parent.c_str(), 0755), 0);
+  EXPECT_EQ(Cgroup::create(support_, "task-1", {.memory_bytes = 64 << 20}).error().code,
+            Code::not_found);
+  EXPECT_TRUE(list_cgroups(support_)->empty());
 }
 
 TEST_F(Groups, ChildrenStartInside) {

@@ -323,6 +323,6 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const int failed = RUN_ALL_TESTS();
   const auto groups = hearth::os::detect_cgroups({.parent = std::string(kGroups), .probe = false});
-  for (const auto& [controller, folder] : groups.parents) rmdir(folder.c_str());
+  hearth::os::remove_parents(groups);
   return failed;
 }

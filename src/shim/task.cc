@@ -27,6 +27,7 @@ constexpr Duration kRestGrace = Duration::seconds(1);
 constexpr Duration kKillDeadline = Duration::seconds(30);
 constexpr int64_t kFullDisk = 4 << 20;
 constexpr int kRestScore = 500;  // the kernel ends tasks before it ends us
+constexpr int kGroupTries = 5;   // another server at its end may remove the empty parent
 
 }  // namespace
 
@@ -168,10 +169,14 @@ Result<bool> Task::prepare_task() {
   return true;
 }
 
+os::CgroupSupport Task::detect_groups() const {
+  return os::detect_cgroups(
+      {.mount = options_.cgroup_mount, .parent = options_.cgroup_parent, .probe = false});
+}
+
 void Task::make_group() {
   if (!options_.cgroups) return;
-  const os::CgroupSupport support = os::detect_cgroups(
-      {.mount = options_.cgroup_mount, .parent = options_.cgroup_parent, .probe = false});
+  os::CgroupSupport support = detect_groups();
   if (support.version == os::CgroupVersion::none || !support.memory) return;
   const std::string name = "task-" + spec_.task_id;
   os::CgroupLimits limits{.memory_bytes = spec_.resources.memory.bytes,
@@ -180,6 +185,11 @@ void Task::make_group() {
   // Its name first: whoever comes after us must find it.
   if (!os::write_file_atomic(layout_.cgroup(), name, 0600, os::Sync::no).ok()) return;
   auto group = os::Cgroup::create(support, name, limits);
+  for (int tries = 1; !group.ok() && group.error().code == Code::not_found && tries < kGroupTries;
+       ++tries) {
+    support = detect_groups();
+    group = os::Cgroup::create(support, name, limits);
+  }
   if (!group.ok()) {
     log_warning("no control group: {}", group.error().text());
     return;
@@ -477,9 +487,7 @@ int Task::drain() {
   }
   // All that still bears the task's mark, and its group.
   if (const auto name = os::read_file(layout_.cgroup(), 1024); name.ok()) {
-    const auto support = os::detect_cgroups(
-        {.mount = options_.cgroup_mount, .parent = options_.cgroup_parent, .probe = false});
-    if (auto group = os::Cgroup::open(support, std::string(trim(*name))); group.ok())
+    if (auto group = os::Cgroup::open(detect_groups(), std::string(trim(*name))); group.ok())
       group_ = std::move(*group);
   }
   os::TreeQuery all = tree();

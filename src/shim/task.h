@@ -47,6 +47,7 @@ class Task {
   Result<void> live();
   Result<bool> prepare_task();  // false: it ended there
   Result<bool> start_process();
+  os::CgroupSupport detect_groups() const;
   void make_group();
   Result<os::Process> spawn_process();
   void watch();

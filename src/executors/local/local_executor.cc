@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -34,20 +35,12 @@ Result<void> LocalExecutor::prepare() {
   TRY(os::make_directories(options_.work_directory, 0711));
   wake_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return Error::from_errno("eventfd", errno);
-  if (options_.leave_unit) {
-    for (const std::string& group : shim_groups(hw::Root())) {
-      const auto made = os::make_directories(group);
-      if (made.ok()) {
-        shim_groups_.push_back(group + "/cgroup.procs");
-      } else {
-        log_warning("shims stay in the server's unit: {}", made.error().text());
-      }
-    }
+  if (options_.leave_unit) shim_groups_ = shim_groups(hw::Root());
+  if (const auto made = make_shim_groups(); !made.ok()) {
+    log_warning("shims stay in the server's unit: {}", made.error().text());
+    shim_groups_.clear();
   }
-  const auto support = os::detect_cgroups();
-  limits_ = !support.memory                            ? "watched"
-            : support.version == os::CgroupVersion::v1 ? "cgroup v1"
-                                                       : "cgroup v2";
+  groups_ = os::detect_cgroups({.parent = options_.cgroup_parent});
   machine_.cpus = hw::cpus(hw::Root());
   machine_.memory = hw::memory(hw::Root());
   auto gpus = hw::Gpus::open(options_.nvml);
@@ -73,6 +66,25 @@ LocalExecutor::~LocalExecutor() {
   wake();
   if (keeper_.joinable()) keeper_.join();
   if (cleaner_.joinable()) cleaner_.join();
+  remove_groups();
+}
+
+Result<void> LocalExecutor::make_shim_groups() const {
+  for (const std::string& group : shim_groups_) TRY(os::make_directories(group));
+  return {};
+}
+
+// While tasks run their groups stay. A shim whose task has ended is about to go too.
+void LocalExecutor::remove_groups() {
+  const Time end = clock_.steady() + kEndingWait;
+  for (const auto& [id, task] : tasks_) {
+    if (task.pidfd() < 0 || !os::exists(task.folder.exit())) continue;
+    const Duration left = std::clamp(end - clock_.steady(), Duration{0}, kEndingWait);
+    pollfd waiting{.fd = task.pidfd(), .events = POLLIN, .revents = 0};
+    ::poll(&waiting, 1, static_cast<int>(left.micros / 1000));
+  }
+  os::remove_parents(groups_);
+  for (const std::string& group : shim_groups_) ::rmdir(group.c_str());
 }
 
 void LocalExecutor::wake() const {
@@ -90,8 +102,15 @@ Result<os::Process> LocalExecutor::spawn_shim(const TaskFolder& folder, Way way)
   options.working_directory = folder.path;
   options.standard_out = os::Stdio::from(log.fd());
   options.standard_error = os::Stdio::from(log.fd());
-  options.cgroup_procs = shim_groups_;
-  return os::spawn(options);
+  for (const std::string& group : shim_groups_)
+    options.cgroup_procs.push_back(group + "/cgroup.procs");
+  auto child = os::spawn(options);
+  // Another server of this user removes the group at its end when nobody is in it.
+  for (int tries = 1; !child.ok() && !shim_groups_.empty() && tries < kGroupTries; ++tries) {
+    TRY(make_shim_groups());
+    child = os::spawn(options);
+  }
+  return child;
 }
 
 os::TreeQuery LocalExecutor::tree_of(const Tracked& task) const {
@@ -257,7 +276,10 @@ Result<std::vector<NodeInfo>> LocalExecutor::topology() {
 }
 
 Capabilities LocalExecutor::capabilities() {
-  return {.gangs = true, .limits = limits_};
+  return {.gangs = true,
+          .limits = !groups_.memory                            ? "watched"
+                    : groups_.version == os::CgroupVersion::v1 ? "cgroup v1"
+                                                               : "cgroup v2"};
 }
 
 }  // namespace hearth::executors

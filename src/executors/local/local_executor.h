@@ -30,6 +30,7 @@
 #include "hw/gpu.h"
 #include "hw/machine.h"
 #include "hw/topology.h"
+#include "os/cgroup.h"
 #include "os/process.h"
 #include "os/tree.h"
 
@@ -45,6 +46,7 @@ struct LocalOptions {
   int64_t reserved_memory = 0;                    // bytes
   std::string nvml;                               // as hw::Gpus::open
   bool leave_unit = true;                         // see shim_group.h
+  std::string cgroup_parent = "hearth";           // of tasks, as os::CgroupOptions::parent
   Duration drain_pause = Duration::seconds(1);    // before the second drain; then doubled
   Duration health_every = Duration::seconds(30);  // how often the GPUs are looked at
 };
@@ -56,11 +58,13 @@ class LocalExecutor : public Executor {
   static constexpr size_t kMostDrains = 16;   // at once
   static constexpr int kDrainTries = 5;       // then the task is lost
   static constexpr Duration kKillDeadline = Duration::seconds(5);
-  static constexpr size_t kMostLeftovers = 4096;  // folders waiting to be removed
+  static constexpr int kGroupTries = 5;                           // of starting a shim in its group
+  static constexpr Duration kEndingWait = Duration::millis(500);  // at our end, for shims at theirs
+  static constexpr size_t kMostLeftovers = 4096;                  // folders waiting to be removed
 
   // `clock` must outlive it. Errors: the work directory cannot be made.
   static Result<std::unique_ptr<LocalExecutor>> open(LocalOptions options, Clock& clock);
-  // Leaves every task running.
+  // Leaves every task running, and no control group that nobody is in.
   ~LocalExecutor() override;
 
   Result<void> start(const Launch& launch) override;
@@ -88,6 +92,8 @@ class LocalExecutor : public Executor {
 
   LocalExecutor(LocalOptions options, Clock& clock);
   Result<void> prepare();
+  Result<void> make_shim_groups() const;
+  void remove_groups();
 
   enum class Way { run, drain };
   Result<os::Process> spawn_shim(const TaskFolder& folder, Way way) const;
@@ -116,9 +122,9 @@ class LocalExecutor : public Executor {
 
   const LocalOptions options_;
   Clock& clock_;
-  std::vector<std::string> shim_groups_;  // files that a shim's pid is written to
-  std::string limits_;
-  hw::Machine machine_;  // CPUs and memory alone
+  std::vector<std::string> shim_groups_;  // folders
+  os::CgroupSupport groups_;              // of tasks
+  hw::Machine machine_;                   // CPUs and memory alone
   std::shared_ptr<hw::Gpus> gpus_;
   os::Fd wake_;
 

@@ -192,6 +192,32 @@ TEST_F(LocalExecutorTest, NothingOfAKilledTaskIsLeft) {
   EXPECT_FALSE(os::process_info(shim).ok()) << "a zombie";
 }
 
+TEST_F(LocalExecutorTest, LeavesNoControlGroup) {
+  auto options = options_in(work_ + "2");
+  options.cgroup_parent = "hearth-executor-test-" + std::to_string(::getpid());
+  const auto there = [&] {
+    size_t found = 0;
+    for (const char* tree : {"", "/memory", "/cpu"}) {
+      found += os::exists(std::string("/sys/fs/cgroup") + tree + "/" + options.cgroup_parent);
+    }
+    return found;
+  };
+  auto executor = LocalExecutor::open(options, system_clock());
+  ASSERT_TRUE(executor.ok());
+  if (there() == 0) GTEST_SKIP() << "no control groups here, or not where root has them";
+  // Somebody is in it: another server's task.
+  const auto groups = os::detect_cgroups({.parent = options.cgroup_parent});
+  auto other = os::Cgroup::create(groups, "task-of-another", {});
+  ASSERT_TRUE(other.ok()) << other.error().text();
+  executor->reset();
+  EXPECT_GT(there(), 0U);
+  ASSERT_TRUE(other->remove().ok());
+  executor = LocalExecutor::open(options, system_clock());
+  ASSERT_TRUE(executor.ok());
+  executor->reset();
+  EXPECT_EQ(there(), 0U);
+}
+
 TEST_F(LocalExecutorTest, AShimThatCannotStartLeavesNothing) {
   auto options = options_in(work_ + "2");
   options.shim = {"/nowhere/hearth", "shim"};

@@ -19,6 +19,7 @@ struct TaskFolder {
   std::string lock() const { return path + "/lock"; }
   std::string log() const { return path + "/shim.log"; }
   std::string drained() const { return path + "/drained"; }  // there when its spool is empty
+  std::string exit() const { return path + "/exit.json"; }   // there when the task has ended
   std::string marker() const { return "HEARTH_TASK=" + task_id; }
 };
 
