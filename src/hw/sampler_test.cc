@@ -42,7 +42,7 @@ TEST(Sampler, TreeOfProcesses) {
   Burner burner;
   Sampler sampler({.tree = burner.query()}, nullptr, system_clock());
   Sample sample;
-  const Time until = system_clock().steady() + Duration::seconds(10);
+  const Time until = system_clock().steady() + Duration::seconds(60);
   while (system_clock().steady() < until &&
          (sample.cpu_seconds < 0.1 || sample.memory < (int64_t{64} << 20))) {
     ::usleep(20'000);
@@ -117,7 +117,7 @@ TEST(Sampler, Cgroup) {
   {
     Sampler sampler({.cgroup = *group}, nullptr, system_clock());
     Sample sample;
-    const Time until = system_clock().steady() + Duration::seconds(10);
+    const Time until = system_clock().steady() + Duration::seconds(60);
     while (system_clock().steady() < until && sample.memory < (int64_t{32} << 20)) {
       ::usleep(20'000);
       sample = sampler.sample();
