@@ -195,6 +195,8 @@ class RunningServer : public HearthServer {
     executors::LocalOptions options;
     options.work_directory = paths_.work();
     options.shim = {TRY(os::own_executable()), "shim"};
+    // This very program, also after an upgrade has put another one in its place.
+    options.program = "/proc/self/exe";
     executor_ = TRY(executors::LocalExecutor::open(std::move(options), system_clock()));
     return {};
   }

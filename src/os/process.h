@@ -45,6 +45,7 @@ struct SpawnOptions {
   // Either a program with its arguments (argv[0] without a slash is looked up in PATH of
   // `environment`), or a text for `/bin/sh -c`.
   std::vector<std::string> argv;
+  std::string program;  // executed in place of argv[0], a path with a slash; "": argv[0]
   std::string shell;
   std::vector<std::string> environment;  // "NAME=value", the whole of it: nothing is inherited
   std::string working_directory;         // "" = the parent's; entered with the child's identity

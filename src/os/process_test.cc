@@ -85,6 +85,14 @@ TEST(Process, LooksTheProgramUpInTheGivenPath) {
   EXPECT_EQ(output_of(options), "mine\n");
 }
 
+TEST(Process, AnotherFileMayBeExecutedThanTheNameSays) {
+  SpawnOptions options = program({"/a/name", "-c", "echo $0"});
+  options.program = "/bin/sh";
+  EXPECT_EQ(output_of(options), "/a/name\n");
+  options.program = "/no/such/program";
+  EXPECT_NE(spawn(options).error().detail.find("/no/such/program"), std::string::npos);
+}
+
 TEST(Process, TheEnvironmentIsTheGivenOneAlone) {
   SpawnOptions options = program({"/usr/bin/env"});
   options.environment = {"A=1", "B=two words"};

@@ -274,7 +274,8 @@ class Prepared {
     arguments_ = options.argv;
     if (!options.shell.empty()) arguments_ = {"/bin/sh", "-c", options.shell};
     environment_ = options.environment;
-    candidates_ = candidates_for(arguments_[0], environment_);
+    program_ = options.program.empty() ? arguments_[0] : options.program;
+    candidates_ = candidates_for(program_, environment_);
     directory_ = options.working_directory;
     argument_pointers_ = pointers(arguments_);
     candidate_pointers_ = pointers(candidates_);
@@ -293,7 +294,7 @@ class Prepared {
   }
 
   Error error() const {
-    const std::string& program = arguments_[0];
+    const std::string& program = program_;
     if (plan.step == Step::directory)
       return Error::invalid(format("the working directory {} cannot be entered: {}", directory_,
                                    std::strerror(plan.error)));
@@ -374,7 +375,7 @@ class Prepared {
   }
 
   std::vector<std::string> arguments_, environment_, candidates_;
-  std::string directory_, shell_ = "/bin/sh";
+  std::string program_, directory_, shell_ = "/bin/sh";
   std::vector<char*> argument_pointers_, candidate_pointers_, environment_pointers_,
       script_pointers_;
   Fd null_;

@@ -95,6 +95,7 @@ void LocalExecutor::wake() const {
 Result<os::Process> LocalExecutor::spawn_shim(const TaskFolder& folder, Way way) const {
   const auto log = TRY(os::File::open_append(folder.log(), 0600));
   os::SpawnOptions options;
+  options.program = options_.program;
   options.argv = options_.shim;
   if (way == Way::drain) options.argv.emplace_back("--drain");
   options.argv.push_back(folder.path);

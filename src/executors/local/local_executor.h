@@ -39,6 +39,7 @@ namespace hearth::executors {
 struct LocalOptions {
   std::string work_directory;                               // made if it is not there
   std::vector<std::string> shim{"/proc/self/exe", "shim"};  // then DIR, or --drain DIR
+  std::string program;                                      // executed; "": shim[0]
   std::vector<std::string> environment;                     // of shims; empty: this process's own
   std::string node_name;                                    // "": the host's name
   std::string pool = "local";
