@@ -160,6 +160,26 @@ TEST_F(ApiTest, ATasksTokenTouchesNoOtherJob) {
   }
 }
 
+// Before anything else of the request is looked at: it may mean something else there.
+TEST_F(ApiTest, AShimThatSpeaksAnotherProtocolIsToldSo) {
+  start();
+  const Task task = task_of(started(member_));
+  const std::string shim = task_token(task, TokenKind::task);
+  const auto sync = [&](const std::string& line) {
+    return as(shim, "POST /api/v1/tasks/" + task.id + "/sync", line + "\n",
+              "Content-Type: application/x-hearth-sync\r\n");
+  };
+  const auto other =
+      sync(R"({"protocol":99,"oldest_protocol":98,"newest_protocol":99,"epoch":[]})");
+  expect_problem(other, 501, "unsupported");
+  EXPECT_NE(other.body.find("speaks shim protocol 98 to 99, this server speaks 1"),
+            std::string::npos);
+  const auto newer = sync(R"({"protocol":1,"oldest_protocol":1,"newest_protocol":99,"epoch":1,)"
+                          R"("of_a_later_version":{}})");
+  EXPECT_EQ(newer.status, 200) << newer.body;
+  EXPECT_NE(newer.body.find(R"("protocol":1)"), std::string::npos) << newer.body;
+}
+
 TEST_F(ApiTest, WrongCallsAreNamed) {
   start();
   expect_problem(as(member_, "GET /api/v1/nothing"), 404, "not_found");

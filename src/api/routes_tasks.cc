@@ -1,5 +1,6 @@
 #include "api/answer.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "domain/wire/sync.h"
 
 namespace hearth::api {
@@ -38,8 +39,14 @@ Result<net::Response> sync(Call& call) {
   const size_t line_end = body.find('\n');
   if (line_end == std::string::npos)
     return Error::invalid("a sync begins with one line of JSON, ended by a line feed");
-  const auto head = TRY(from_json<SyncHead>(std::string_view(body).substr(0, line_end),
-                                            Origin::server, kMostSyncBytes));
+  const Node line = TRY(parse_json(std::string_view(body).substr(0, line_end), kMostSyncBytes));
+  // First of all: what follows may mean something else in another version.
+  if (const auto protocol = agree(TRY(from_node<SyncHello>(line)), kShimProtocols);
+      !protocol.ok()) {
+    log_warning("task {}: {}", call.at("task"), protocol.error().text());
+    return protocol.error();
+  }
+  const auto head = TRY(from_node<SyncHead>(line));
   const std::string_view frames = std::string_view(body).substr(line_end + 1);
   if (static_cast<int64_t>(frames.size()) != head.log_bytes)
     return Error::invalid(

@@ -20,6 +20,7 @@
 #include "db/sqlite/sqlite.h"
 #include "domain/describe.h"
 #include "executors/local/local_executor.h"
+#include "executors/local/task_folder.h"
 #include "executors/mock/mock_executor.h"
 #include "net/server.h"
 #include "objects/directory/directory.h"
@@ -113,6 +114,7 @@ class RunningServer : public HearthServer {
           "give --tls-cert and --tls-key, or --insecure if a proxy does TLS");
     TRY(make_data_directories(paths_));
     lock_.emplace(TRY(take_lock()));
+    TRY(executors::check_orders(paths_.work()));
     const std::string key_path = args_.key_file.empty() ? paths_.key() : args_.key_file;
     const std::string key = TRY(load_or_make_key(key_path));
     db::SqliteOptions sqlite;

@@ -2,6 +2,8 @@
 // (the test program, started with --shim).
 #pragma once
 
+#include <set>
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -78,6 +80,16 @@ class FakeServer : public net::Handler {
     const std::lock_guard lock(mutex_);
     return in_order_;
   }
+  // What the server speaks from now on; versions of the requests that it could read.
+  void speak(ProtocolRange range) {
+    const std::lock_guard lock(mutex_);
+    speaks_ = range;
+    heard_.clear();
+  }
+  std::set<int64_t> heard() {
+    const std::lock_guard lock(mutex_);
+    return heard_;
+  }
   std::atomic<int> refuse{0};  // so many requests are answered 503
   std::atomic<bool> gone{false};
   std::atomic<bool> stalls{false};  // objects come without an end
@@ -93,10 +105,19 @@ class FakeServer : public net::Handler {
   net::Response sync(net::Request& request) {
     if (gone) return net::Response::text(410, "application/json", "{}");
     const size_t end = request.body.find('\n');
+    const auto hello = from_json<SyncHello>(std::string_view(request.body).substr(0, end),
+                                            Origin::server, kMostSyncBytes);
+    const auto protocol = hello.ok() ? agree(*hello, speaks_) : Result<int64_t>(hello.error());
+    if (!protocol.ok())
+      return net::Response::text(
+          501, "application/json",
+          format(R"({{"code":"unsupported","detail":"{}"}})", protocol.error().detail));
+    heard_.insert(hello->protocol);
     const auto head = from_json<SyncHead>(std::string_view(request.body).substr(0, end),
                                           Origin::server, kMostSyncBytes);
     if (!head.ok()) return net::Response::text(400, "application/json", "{}");
     SyncAnswer answer = answer_;
+    answer.protocol = *protocol;
     // A final state comes with or behind all the rest.
     if (ended_ && (!head->records.empty() || head->log_bytes > 0)) in_order_ = false;
     bool ends = false;
@@ -128,12 +149,17 @@ class FakeServer : public net::Handler {
     const bool news = answer.stop || answer.live_version > head->live_version;
     if (empty && !news && head->wait_seconds > 0) {
       net::Response wait;
-      wait.body = net::Wait{"never", 1000, Duration::millis(200), [answer] {
-                              return net::Response::text(200, "application/json", to_json(answer));
-                            }};
+      wait.body =
+          net::Wait{"never", 1000, Duration::millis(200), [answer] { return json(answer); }};
       return wait;
     }
-    return net::Response::text(200, "application/json", to_json(answer));
+    return json(answer);
+  }
+  // As of a later version of the server: a shim passes over what it does not know.
+  static net::Response json(const SyncAnswer& answer) {
+    std::string text = to_json(answer);
+    text.insert(1, R"("of_a_later_version":{"x":[1]},)");
+    return net::Response::text(200, "application/json", text);
   }
   net::Response object(net::Request& request) {
     const std::string digest = request.path.substr(std::string("/api/v1/objects/").size());
@@ -172,6 +198,8 @@ class FakeServer : public net::Handler {
 
   std::mutex mutex_;
   SyncAnswer answer_;
+  ProtocolRange speaks_ = kShimProtocols;
+  std::set<int64_t> heard_;
   Marks marks_;
   bool in_order_ = true, ended_ = false;
   std::vector<StateRecord> states_;

@@ -48,6 +48,9 @@ Error error_of(const net::Answer& answer) {
       break;
     case 500:
       break;
+    case 501:
+      error.code = Code::unsupported;
+      break;
     default:
       error.code = Code::unavailable;
       break;

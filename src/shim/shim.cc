@@ -28,9 +28,8 @@ Result<os::FileLock> lock(const Layout& layout, bool patient) {
 Result<int> run_task(const ShimOptions& options, const Layout& layout) {
   const std::string text = TRY(os::read_file(layout.task(), kMostTaskBytes));
   const auto spec = TRY(from_json<TaskSpec>(text, Origin::server, kMostTaskBytes));
-  if (spec.protocol != kShimProtocol)
-    return Error::of(Code::unsupported, format("task.json is of protocol {}, this shim speaks {}",
-                                               spec.protocol, kShimProtocol));
+  if (auto known = check_order_protocol(spec.protocol, options.protocols); !known.ok())
+    return std::move(known).error().with(layout.task());
   // Ended, and the server has all of it.
   if (os::exists(layout.exit()) && !os::exists(layout.spool())) return kShimDone;
   const auto spool = TRY(Spool::open(layout.spool(), spec.spool_bytes));

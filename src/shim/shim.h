@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "domain/wire/protocol.h"
 
 namespace hearth::shim {
 
@@ -22,6 +23,9 @@ struct ShimOptions {
   std::string nvml;                      // as hw::Gpus::open
   Duration first_sample = Duration::seconds(1);
   Duration sample_interval = Duration::seconds(5);
+  ProtocolRange protocols = kShimProtocols;  // tests speak others
+  // Before a server that reads none of them is tried again.
+  Duration protocol_pause = Duration::seconds(15);
 };
 
 // Exit codes for the executor.

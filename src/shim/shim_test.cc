@@ -88,6 +88,17 @@ TEST_F(Shim, WhenTheServerWantsNoMoreItEnds) {
   EXPECT_TRUE(nothing_left());
 }
 
+TEST_F(Shim, WithoutAServerAndWithoutItsFolderItEnds) {
+  start("echo ready; sleep 100");
+  ASSERT_TRUE(until([&] { return fake_.log() == "ready\n"; }));
+  server_->stop(Duration::seconds(1));
+  ASSERT_TRUE(os::remove_tree(task_dir()).ok());
+  EXPECT_NE(wait(), -1) << "it still runs";
+  os::TreeQuery all;
+  all.marker = "HEARTH_TASK=" + spec_.task_id;
+  EXPECT_TRUE(os::find_tree(all).empty());
+}
+
 TEST_F(Shim, TheControlGroupsOutOfMemoryIsToldApart) {
   spec_.resources.memory.bytes = 64 << 20;
   EXPECT_EQ(run("exec python3 -c \"x = b'x' * (300 << 20)\""), kShimDone);
@@ -316,6 +327,10 @@ int main(int argc, char** argv) {
     for (int i = 3; i < argc; ++i) {
       options.drain = options.drain || std::string_view(argv[i]) == "--drain";
       if (std::string_view(argv[i]) == "--sdk") options.sdk_directory = argv[i + 1];
+      if (std::string_view(argv[i]) == "--protocols") {
+        options.protocols = {std::stoi(argv[i + 1]), std::stoi(argv[i + 2])};
+        options.protocol_pause = hearth::Duration::millis(200);
+      }
       options.cgroups = options.cgroups && std::string_view(argv[i]) != "--watch";
     }
     return hearth::shim::run_shim(options);

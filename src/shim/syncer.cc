@@ -19,13 +19,17 @@ bool refusal(const Error& error) {
 
 }  // namespace
 
-Syncer::Syncer(const TaskSpec& spec, Spool& spool, std::string live_path, Hooks hooks)
-    : spec_(spec),
+Syncer::Syncer(const ShimOptions& options, const TaskSpec& spec, Spool& spool,
+               std::string live_path, Hooks hooks)
+    : protocols_(options.protocols),
+      protocol_pause_(options.protocol_pause),
+      spec_(spec),
       spool_(spool),
       live_path_(std::move(live_path)),
       hooks_(std::move(hooks)),
       sending_(spec),
-      listening_(spec) {}
+      listening_(spec),
+      protocol_(spec.protocol) {}
 
 Syncer::~Syncer() {
   ended_.store(true);
@@ -57,17 +61,30 @@ bool Syncer::pause(Duration duration) {
   return !ended_.load() && !gone_.load();
 }
 
-std::string Syncer::head(const SpoolBatch& batch, double wait_seconds) const {
+std::string Syncer::head(const SpoolBatch& batch, int64_t protocol, double wait_seconds) const {
   std::string states;
   for (const StateRecord& state : batch.states) {
     if (!states.empty()) states += ',';
     states += to_json(state);
   }
   return format(
-      "{{\"protocol\":{},\"epoch\":{},\"wait_seconds\":{},\"live_version\":{},\"states\":[{}],"
-      "\"records\":[{}],\"log_bytes\":{}}}\n",
-      kShimProtocol, spec_.epoch, wait_seconds, live_version_.load(), states, batch.records,
-      batch.frames.size());
+      "{{\"protocol\":{},\"oldest_protocol\":{},\"newest_protocol\":{},\"epoch\":{},"
+      "\"wait_seconds\":{},\"live_version\":{},\"states\":[{}],\"records\":[{}],\"log_bytes\":{}}}"
+      "\n",
+      protocol, protocols_.oldest, protocols_.newest, spec_.epoch, wait_seconds,
+      live_version_.load(), states, batch.records, batch.frames.size());
+}
+
+// Chooses the version of the next request, and how long to wait before it. Both threads may have
+// asked in the same one: only the first of them moves it.
+Duration Syncer::after_unread(int64_t protocol, const Error& error) {
+  const int64_t next = protocol > protocols_.oldest ? protocol - 1 : protocols_.newest;
+  int64_t seen = protocol;
+  const bool moved = protocol_.compare_exchange_strong(seen, next);
+  if (moved) ++unread_;
+  if (unread_.load() <= protocols_.newest - protocols_.oldest) return kFirstBackOff;
+  if (moved) log_error("{} ({}); what this task says is kept", error.detail, error.mend);
+  return protocol_pause_;
 }
 
 void Syncer::send_loop() {
@@ -79,7 +96,8 @@ void Syncer::send_loop() {
     if (!batch.ok()) log_error("reading the spool: {}", batch.error().text());
     if (batch.ok() && batch->empty()) continue;
     const size_t size = batch.ok() ? batch->records.size() + batch->frames.size() : 0;
-    const auto sent = batch.ok() ? send_batch(*batch) : Result<void>(batch.error());
+    const int64_t protocol = protocol_.load();
+    const auto sent = batch.ok() ? send_batch(*batch, protocol) : Result<void>(batch.error());
     if (sent.ok()) {
       back_off = kFirstBackOff;
       refusals_.store(0);
@@ -91,6 +109,11 @@ void Syncer::send_loop() {
       continue;
     }
     if (sent.error().code == Code::gone) return lost_interest();
+    if (sent.error().code == Code::unsupported) {
+      if (!pause(after_unread(protocol, sent.error()))) return;
+      continue;
+    }
+    if (folder_removed()) return lost_interest();
     if (refusal(sent.error())) {
       log_warning("the server refuses what this task says: {}", sent.error().text());
       if (++refusals_ >= kMostRefusals && finishing_.load()) return;
@@ -100,8 +123,8 @@ void Syncer::send_loop() {
   }
 }
 
-Result<void> Syncer::send_batch(const SpoolBatch& batch) {
-  const SyncAnswer answer = TRY(sending_.sync(head(batch, 0) + batch.frames, {}));
+Result<void> Syncer::send_batch(const SpoolBatch& batch, int64_t protocol) {
+  const SyncAnswer answer = TRY(sending_.sync(head(batch, protocol, 0) + batch.frames, {}));
   spool_.acknowledge(answer.acknowledged);
   take(answer);
   return {};
@@ -110,7 +133,9 @@ Result<void> Syncer::send_batch(const SpoolBatch& batch) {
 void Syncer::listen_loop() {
   Duration back_off = kFirstBackOff;
   while (!ended_.load() && !gone_.load()) {
-    const auto answer = listening_.sync(head({}, kWaitSeconds), Duration::seconds(kWaitSeconds));
+    const int64_t protocol = protocol_.load();
+    const auto answer =
+        listening_.sync(head({}, protocol, kWaitSeconds), Duration::seconds(kWaitSeconds));
     if (ended_.load()) return;
     if (answer.ok()) {
       back_off = kFirstBackOff;
@@ -120,9 +145,19 @@ void Syncer::listen_loop() {
       continue;
     }
     if (answer.error().code == Code::gone) return lost_interest();
+    if (answer.error().code == Code::unsupported) {
+      if (!pause(after_unread(protocol, answer.error()))) return;
+      continue;
+    }
+    if (folder_removed()) return lost_interest();
     if (!pause(back_off)) return;
     back_off = std::min(Duration{back_off.micros * 2}, kLongestBackOff);
   }
+}
+
+// Then nobody will ever come for what it says: without this it would wait for ever.
+bool Syncer::folder_removed() const {
+  return !live_path_.empty() && !os::exists(os::parent_of(live_path_));
 }
 
 void Syncer::lost_interest() {
@@ -133,6 +168,8 @@ void Syncer::lost_interest() {
 }
 
 void Syncer::take(const SyncAnswer& answer) {
+  unread_.store(0);
+  if (protocols_.contains(answer.protocol)) protocol_.store(answer.protocol);
   if (answer.live_version > live_version_.load()) take_live(answer);
   if (answer.stop && !stopped_.exchange(true)) hooks_.stop(answer);
 }

@@ -106,7 +106,7 @@ Result<void> Task::open() {
   // Before the syncer may replace it.
   TRY(os::write_file_atomic(layout_.live(), "{\"version\":0,\"values\":{}}\n", 0644, os::Sync::no));
   syncer_ = std::make_unique<Syncer>(
-      spec_, spool_, layout_.live(),
+      options_, spec_, spool_, layout_.live(),
       Syncer::Hooks{[this](const SyncAnswer& answer) {
                       order_stop(answer.stop_class.empty() ? "cancelled" : answer.stop_class,
                                  Duration::seconds(answer.grace_seconds), false);

@@ -5,7 +5,6 @@
 #include "control/ingest/state.h"
 #include "control/ingest/task_records.h"
 #include "db/tables.h"
-#include "domain/wire/task_spec.h"
 
 namespace hearth::control {
 namespace {
@@ -35,11 +34,6 @@ Result<void> check_order(const std::vector<Item>& items, std::string_view name) 
 }
 
 Result<void> check_request(const SyncHead& head, std::string_view frames) {
-  if (head.protocol != kShimProtocol && head.protocol != kShimProtocol - 1)
-    return Error::of(
-        Code::unsupported,
-        format("shim protocol {} is not known here, {} is", head.protocol, kShimProtocol),
-        "upgrade the server first, then the nodes");
   if (head.records.size() > static_cast<size_t>(kMostSyncRecords) ||
       head.states.size() > kMostSyncStates || frames.size() > kMostSyncBytes)
     return Error::of(
@@ -146,8 +140,9 @@ void notify(Signals& signals, const Known& known, const SyncChanges& changes) {
   if (changes.events) signals.notify(kEventsTopic);
 }
 
-SyncAnswer answer(const Known& known, const SyncHead& head, uint64_t log_mark) {
+SyncAnswer answer(const Known& known, const SyncHead& head, int64_t protocol, uint64_t log_mark) {
   SyncAnswer answer;
+  answer.protocol = protocol;
   answer.acknowledged = known.marks;
   answer.acknowledged.log = static_cast<int64_t>(log_mark);
   answer.stop = known.task.stop_asked || known.job.stop_asked_at.micros != 0 || known.ended();
@@ -179,6 +174,7 @@ Ingest::~Ingest() {
 Result<SyncAnswer> Ingest::sync(const Identity& who, const std::string& task_id,
                                 const SyncHead& head, std::string_view frames) {
   TRY(check_identity(who, task_id));
+  const int64_t protocol = TRY(agree(head.hello(), kShimProtocols));
   TRY(check_request(head, frames));
   Context& context = state_->context;
   Known known;
@@ -202,7 +198,7 @@ Result<SyncAnswer> Ingest::sync(const Identity& who, const std::string& task_id,
     notify(context.signals, known, changes);
     state_->count_rows(known.task.run_id, changes.metric_rows);
   }
-  SyncAnswer done = answer(known, head, log_mark);
+  SyncAnswer done = answer(known, head, protocol, log_mark);
   done.refused = std::move(changes.refused);
   return done;
 }
@@ -210,6 +206,7 @@ Result<SyncAnswer> Ingest::sync(const Identity& who, const std::string& task_id,
 Result<SyncAnswer> Ingest::newest(const Identity& who, const std::string& task_id,
                                   const SyncHead& head) {
   TRY(check_identity(who, task_id));
+  const int64_t protocol = TRY(agree(head.hello(), kShimProtocols));
   Known known;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
     known = TRY(look(session, task_id, head.epoch));
@@ -217,7 +214,7 @@ Result<SyncAnswer> Ingest::newest(const Identity& who, const std::string& task_i
   }));
   // Whoever has nothing more to send need not stay.
   if (known.ended()) return gone("the task has ended");
-  return answer(known, head, TRY(state_->logs.mark(task_id)));
+  return answer(known, head, protocol, TRY(state_->logs.mark(task_id)));
 }
 
 Result<void> Ingest::start() {

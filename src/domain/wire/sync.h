@@ -6,6 +6,10 @@
 // State, records and log lines each have a seq of their own from 1 on; the server ignores what it
 // already has and acknowledges its high-water marks. An older epoch is answered `gone`: the shim
 // ends its task. With nothing to send, the request waits for up to wait_seconds.
+//
+// Each request says in which version of the protocol it is written and which ones the shim speaks;
+// the answer says in which the next one is to be written (wire/protocol.h). A request in a version
+// that the server does not speak is answered `unsupported`: the shim tries the version below.
 #pragma once
 
 #include <map>
@@ -14,6 +18,7 @@
 #include <vector>
 
 #include "domain/job.h"
+#include "domain/wire/protocol.h"
 
 namespace hearth {
 
@@ -89,20 +94,24 @@ struct Describe<TaskRecord> {
 };
 
 struct SyncHead {
-  int64_t protocol = 1;
+  int64_t protocol = 1;  // this and the next two: SyncHello
+  int64_t oldest_protocol = 0, newest_protocol = 0;
   int64_t epoch = 1;
   double wait_seconds = 0;   // 0..30; only honoured when there is nothing else in the request
   int64_t live_version = 0;  // newest live parameters the shim has
   std::vector<StateRecord> states;
   std::vector<TaskRecord> records;
   int64_t log_bytes = 0;
+  SyncHello hello() const { return {protocol, oldest_protocol, newest_protocol}; }
   bool operator==(const SyncHead&) const = default;
 };
 template <>
 struct Describe<SyncHead> {
   static constexpr std::string_view name = "SyncHead", doc = "First line of a sync request.";
   static void fields(Fields<SyncHead>& f) {
-    f("protocol", &SyncHead::protocol, "version").required();
+    f("protocol", &SyncHead::protocol, "version it is written in").required();
+    f("oldest_protocol", &SyncHead::oldest_protocol, "oldest version that the shim speaks");
+    f("newest_protocol", &SyncHead::newest_protocol, "newest version that the shim speaks");
     f("epoch", &SyncHead::epoch, "fence").required();
     f("wait_seconds", &SyncHead::wait_seconds, "how long an empty sync may wait").min(0).max(30);
     f("live_version", &SyncHead::live_version, "newest live parameters the shim has");
@@ -147,6 +156,7 @@ struct Describe<RefusedRecord> {
 };
 
 struct SyncAnswer {
+  int64_t protocol = 0;  // to write the next request in; 0: not said, as servers of version 1 may
   Marks acknowledged;
   std::vector<RefusedRecord> refused;  // of this request
   bool stop = false;                   // end the task
@@ -160,6 +170,7 @@ template <>
 struct Describe<SyncAnswer> {
   static constexpr std::string_view name = "SyncAnswer", doc = "Answer to a sync request.";
   static void fields(Fields<SyncAnswer>& f) {
+    f("protocol", &SyncAnswer::protocol, "version to write the next request in");
     f("acknowledged", &SyncAnswer::acknowledged, "what is durable");
     f("refused", &SyncAnswer::refused, "records of this request that were not kept");
     f("stop", &SyncAnswer::stop, "end the task");

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "domain/job_spec.h"
+#include "domain/wire/protocol.h"
 
 namespace hearth {
-
-constexpr int kShimProtocol = 1;  // the server accepts this and the one before
 
 struct TaskDataset {
   std::string variable;         // HEARTH_DATA_<variable>
@@ -65,7 +64,7 @@ template <>
 struct Describe<TaskSpec> {
   static constexpr std::string_view name = "TaskSpec", doc = "What the shim of one task is told.";
   static void fields(Fields<TaskSpec>& f) {
-    f("protocol", &TaskSpec::protocol, "version of the shim protocol");
+    f("protocol", &TaskSpec::protocol, "version of the shim protocol it is written in");
     f("task_id", &TaskSpec::task_id, "ULID");
     f("attempt_id", &TaskSpec::attempt_id, "ULID");
     f("job_id", &TaskSpec::job_id, "ULID");

@@ -74,6 +74,19 @@ class LocalExecutorTest : public ::testing::Test {
   std::vector<std::string> started_, tasks_;
 };
 
+TEST_F(LocalExecutorTest, OrdersInAnotherVersionOfTheProtocolAreFoundBeforeTheStart) {
+  const Launch launch = start("run=1ms");
+  EXPECT_TRUE(check_orders(work_).ok());
+  const auto older = check_orders(work_, {kShimProtocol + 1, kShimProtocol + 2});
+  ASSERT_FALSE(older.ok());
+  EXPECT_EQ(older.error().code, Code::unsupported);
+  EXPECT_NE(older.error().detail.find(folder(launch) + "/task.json"), std::string::npos);
+  EXPECT_NE(older.error().mend.find("--drain"), std::string::npos);
+  // One of which nothing is left to be drained is no reason.
+  ASSERT_TRUE(witness_.wait_over(launch.tasks[0].task_id));
+  EXPECT_TRUE(check_orders(work_, {kShimProtocol + 1, kShimProtocol + 2}).ok());
+}
+
 TEST_F(LocalExecutorTest, OrdersAreSecret) {
   Launch launch = make_launch("run=1ms", 2);
   launch.tasks[0].secrets["KEY"] = "value";

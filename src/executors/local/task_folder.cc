@@ -91,6 +91,19 @@ Result<std::vector<TaskFolder>> read_attempts(const std::string& work) {
   return folders;
 }
 
+Result<void> check_orders(const std::string& work, ProtocolRange ours) {
+  for (const TaskFolder& folder : TRY(read_attempts(work))) {
+    if (os::exists(folder.drained())) continue;
+    const auto text = os::read_file(folder.order(), kMostOrderBytes);
+    const auto hello = text.ok() ? from_json<SyncHello>(*text, Origin::server, kMostOrderBytes)
+                                 : Result<SyncHello>(text.error());
+    if (!hello.ok()) continue;  // torn or gone
+    if (auto known = check_order_protocol(hello->protocol, ours); !known.ok())
+      return std::move(known).error().with(folder.order());
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> leftovers(const std::string& work) {
   std::vector<std::string> found;
   for (const os::Entry& entry : TRY(os::list_directory(work))) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/wire/protocol.h"
 #include "executors/executor.h"
 #include "os/process.h"
 
@@ -32,6 +33,10 @@ Result<std::vector<TaskFolder>> write_attempt(const std::string& work, const Lau
 Result<std::vector<TaskFolder>> read_attempt(const std::string& work, const std::string& attempt);
 // All attempts, sorted.
 Result<std::vector<TaskFolder>> read_attempts(const std::string& work);
+// Before a program touches a data directory: unsupported when a task that is not drained has an
+// order in a version of the shim protocol that the program does not speak, as it could neither
+// hear that task's shim nor drain what it leaves.
+Result<void> check_orders(const std::string& work, ProtocolRange ours = kShimProtocols);
 // What unfinished writing and removing left behind: names in `work`.
 Result<std::vector<std::string>> leftovers(const std::string& work);
 std::string leftover_name(const std::string& attempt_id);  // for what is to be removed
