@@ -14,6 +14,12 @@
 
 namespace hearth::api {
 
+// A file that was made for one answer and goes with its owner.
+struct MadeFile {
+  std::string path;
+  std::shared_ptr<const void> owner;
+};
+
 struct Services {
   control::Context context;
   control::Access& access;
@@ -21,8 +27,8 @@ struct Services {
   control::Ingest& ingest;
   control::Records& records;
   std::function<std::string()> metrics_text;
-  std::function<std::string()> ready;           // "" = ready, else why not
-  std::function<Result<std::string>()> backup;  // makes a temporary file; removed after sending
+  std::function<std::string()> ready;  // "" = ready, else why not
+  std::function<Result<MadeFile>()> backup;
 };
 
 struct Options {

@@ -70,9 +70,12 @@ void add_system_routes(RouteTable& table) {
       .add("GET", "/api/v1/backup", "getBackup", "system", "A backup as one tar file (admin)",
            [](Call& call) -> Result<net::Response> {
              TRY(call.services.access.require_admin(call.who));
-             const std::string file = TRY(call.services.backup());
-             return file_answer(call.request, file, "backup", "application/x-tar",
-                                "hearth-backup.tar");
+             MadeFile made = TRY(call.services.backup());
+             auto answer = TRY(file_answer(call.request, made.path, "backup", "application/x-tar",
+                                           "hearth-backup.tar"));
+             if (auto* file = std::get_if<net::FileBody>(&answer.body))
+               file->owner = std::move(made.owner);
+             return answer;
            })
       .answers_bytes("application/x-tar");
 }

@@ -52,7 +52,7 @@ class ApiTest : public ::testing::Test {
                       *records_,
                       [] { return std::string("# none\n"); },
                       [] { return std::string(); },
-                      []() -> Result<std::string> { return Error::unavailable("no backup"); }};
+                      []() -> Result<MadeFile> { return Error::unavailable("no backup"); }};
     handler_ = make_handler(std::move(services), options_);
     server_ = control::need(net::Server::create(net_, *handler_, world_.signals));
     control::need(ingest_->start());

@@ -31,6 +31,8 @@ Result<control::BackupReport> run(const cli::RestoreArgs& args) {
   };
   const auto open_target = [&]() -> Result<control::RestoreTarget> {
     TRY(make_data_directories(paths));
+    // The key is not in the backup: the one that was given becomes the new directory's.
+    if (!key.empty()) TRY(os::write_file_atomic(paths.key(), as_text(key), 0600));
     control::RestoreTarget target;
     target.database_file = paths.database();
     target.log_directory = paths.logs();
@@ -38,10 +40,7 @@ Result<control::BackupReport> run(const cli::RestoreArgs& args) {
     target.open_database = [path = paths.database()] { return db::open_sqlite({.path = path}); };
     return target;
   };
-  auto report = TRY(control::restore(args.file, paths.root, key, open_target, show));
-  // The key is not in the backup: the one that was given becomes the new directory's.
-  if (!args.key_file.empty()) TRY(os::write_file_atomic(paths.key(), as_text(key), 0600));
-  return report;
+  return control::restore(args.file, paths.root, key, open_target, show);
 }
 
 }  // namespace

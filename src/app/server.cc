@@ -112,8 +112,10 @@ class RunningServer : public HearthServer {
       return Error::invalid(
           format("plain HTTP beyond loopback ({}) shows tokens to the network", address.host),
           "give --tls-cert and --tls-key, or --insecure if a proxy does TLS");
+    TRY(control::check_restored(paths_.root));
     TRY(make_data_directories(paths_));
     lock_.emplace(TRY(take_lock()));
+    TRY(clear_temporary());
     TRY(executors::check_orders(paths_.work()));
     const std::string key_path = args_.key_file.empty() ? paths_.key() : args_.key_file;
     const std::string key = TRY(load_or_make_key(key_path));
@@ -313,10 +315,19 @@ class RunningServer : public HearthServer {
     return {};
   }
 
-  Result<std::string> backup() {
-    const std::string file = format("{}/backup-{}.tar", paths_.temporary(), getpid());
+  Result<api::MadeFile> backup() {
+    auto folder = std::make_shared<os::TemporaryDirectory>(
+        TRY(os::TemporaryDirectory::make("backup", paths_.temporary())));
+    std::string file = *folder / "hearth-backup.tar";
     TRY(control::backup(context(), *retention_, paths_.logs(), file, {}));
-    return file;
+    return api::MadeFile{std::move(file), std::move(folder)};
+  }
+
+  // Bodies and backups that a server was killed over.
+  Result<void> clear_temporary() {
+    for (const os::Entry& entry : TRY(os::list_directory(paths_.temporary())))
+      TRY(os::remove_tree(paths_.temporary() + "/" + entry.name));
+    return {};
   }
 
   int64_t count_tasks() {

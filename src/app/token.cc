@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "control/access/access.h"
+#include "control/backup/backup.h"
 #include "db/sqlite/sqlite.h"
 #include "objects/directory/directory.h"
 #include "os/files.h"
@@ -35,6 +36,7 @@ Result<Token> wanted_token(const cli::TokenAddArgs& args) {
 // While a server runs it is asked over its socket; else the database is opened here.
 Result<std::string> add(const cli::TokenAddArgs& args) {
   const DataPaths paths = data_paths(args.data);
+  TRY(control::check_restored(paths.root));
   const Token wanted = TRY(wanted_token(args));
   if (TRY(os::lock_holder(paths.lock()))) {
     const Node answer = TRY(local_call(paths, "POST", "/api/v1/tokens", to_json(wanted)));

@@ -59,6 +59,7 @@ struct FileBody {
   std::string path;
   int64_t offset = 0;
   int64_t length = 0;
+  std::shared_ptr<const void> owner;  // of a file that goes once it was sent, or was not wanted
 };
 
 // One piece of a streamed answer.

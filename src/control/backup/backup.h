@@ -37,11 +37,18 @@ struct RestoreTarget {
 
 // Into `directory`, which has to be empty or not there yet. Every digest is checked; objects that
 // are damaged or missing in the file are named in the report, all else that is wrong is an error,
-// which says whether the backup is cut off, or which file of it is damaged. `key`: to see which
-// secrets it opens.
+// which says whether the backup is cut off, or which file of it is damaged; then the directory is
+// as empty as before. `key`: to see which secrets it opens.
 Result<BackupReport> restore(const std::string& file, const std::string& directory,
                              const Bytes& key,
                              const std::function<Result<RestoreTarget>()>& open_target,
                              const Progress& progress);
+
+// While it lies in a directory, that holds a part: its restore has not come to its end, or was
+// killed over it.
+constexpr std::string_view kRestoreMark = "restore.unfinished";
+// Whoever opens a data directory asks first: conflict when it holds a part; the mend says what to
+// remove.
+Result<void> check_restored(const std::string& directory);
 
 }  // namespace hearth::control

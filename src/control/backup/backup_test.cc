@@ -151,6 +151,9 @@ TEST_F(BackupTest, ADamagedArchiveIsFound) {
     if (!back.ok()) {
       EXPECT_NE(back.error().text().find("backup.tar"), std::string::npos) << back.error().text();
     }
+    if (!back.ok()) {
+      EXPECT_TRUE(os::list_directory(target_)->empty()) << at;
+    }
     must(os::remove_tree(target_));
     hurt(at);
   }
@@ -159,9 +162,24 @@ TEST_F(BackupTest, ADamagedArchiveIsFound) {
     const auto back = bring_back();
     ASSERT_FALSE(back.ok()) << cut;
     EXPECT_EQ(back.error().code, Code::invalid) << back.error().text();
+    EXPECT_TRUE(os::list_directory(target_)->empty()) << cut;
     must(os::remove_tree(target_));
     ASSERT_TRUE(back_up().ok());
   }
+}
+
+// As after a kill -9 or lost power in the middle of a restore.
+TEST_F(BackupTest, APartOfARestoreIsNotTakenForTheWhole) {
+  ASSERT_TRUE(back_up().ok());
+  ASSERT_TRUE(bring_back().ok());
+  EXPECT_TRUE(check_restored(target_).ok());
+  must(os::write_file_atomic(format("{}/{}", target_, kRestoreMark), ""));
+  const auto refused = check_restored(target_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::conflict);
+  EXPECT_NE(refused.error().mend.find("rm -r " + target_), std::string::npos);
+  EXPECT_EQ(bring_back().error().text(), refused.error().text());
+  EXPECT_TRUE(os::exists(target_ + "/state/hearth.db")) << "what it refuses stays as it is";
 }
 
 TEST_F(BackupTest, ItRunsBesideWrites) {

@@ -143,12 +143,45 @@ Result<void> Restore::look_at_secrets(const Bytes& key) {
 
 Result<void> check_empty(const std::string& directory) {
   if (!os::exists(directory)) return os::make_directories(directory, 0700, os::Sync::yes);
+  TRY(check_restored(directory));
   if (!TRY(os::list_directory(directory)).empty())
     return Error::conflict(directory + " is not empty", "give a directory that is new or empty");
   return {};
 }
 
+std::string mark_of(const std::string& directory) {
+  return format("{}/{}", directory, kRestoreMark);
+}
+
+Result<void> set_mark(const std::string& directory) {
+  // Of two restores that begin at once, one.
+  os::File mark = TRY(os::File::create_new(mark_of(directory), 0600));
+  TRY(mark.sync());
+  return os::fsync_directory(directory);
+}
+
+// The mark goes last, so that whatever ends this leaves no part without it.
+Result<void> empty_again(const std::string& directory) {
+  for (const os::Entry& entry : TRY(os::list_directory(directory)))
+    if (entry.name != kRestoreMark) TRY(os::remove_tree(directory + "/" + entry.name));
+  return os::remove_file(mark_of(directory));
+}
+
+Result<void> end_mark(const std::string& directory) {
+  TRY(os::fsync_directory(directory));
+  TRY(os::remove_file(mark_of(directory)));
+  return os::fsync_directory(directory);
+}
+
 }  // namespace
+
+Result<void> check_restored(const std::string& directory) {
+  if (!os::exists(mark_of(directory))) return {};
+  return Error::conflict(
+      directory + " holds a part of a backup: a restore into it has not come to its end",
+      format("remove it (rm -r {}) and restore again; or wait, if the restore still runs",
+             directory));
+}
 
 Result<BackupReport> restore(const std::string& file, const std::string& directory,
                              const Bytes& key,
@@ -159,18 +192,21 @@ Result<BackupReport> restore(const std::string& file, const std::string& directo
   TarReader tar(archive);
   Restore restore(tar, file);
   TRY(restore.read_index());
+  TRY(set_mark(directory));
   auto restored = [&]() -> Result<void> {
     TRY(restore.open(open_target));
     {
       const auto temporary = TRY(os::TemporaryDirectory::make("restore", directory));
       TRY(restore.read_files(temporary.path(), progress));
     }
-    return restore.look_at_secrets(key);
+    TRY(restore.look_at_secrets(key));
+    return end_mark(directory);
   }();
   if (!restored.ok()) {
     Error error = std::move(restored).error();
-    error.mend += format("{}{} holds a part now: empty it before the next try",
-                         error.mend.empty() ? "" : "; ", directory);
+    if (!empty_again(directory).ok())
+      error.mend += format("{}{} holds a part now: remove it before the next try",
+                           error.mend.empty() ? "" : "; ", directory);
     return error;
   }
   return restore.report();
