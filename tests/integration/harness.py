@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -27,9 +28,10 @@ class Answer:
 class Server:
     """`hearth up` on a directory of its own, with a configuration of its own."""
 
-    def __init__(self, *arguments, root=None):
+    def __init__(self, *arguments, root=None, data=None, program=BIN):
         self.root = root or tempfile.mkdtemp(prefix="hearth-it-")
-        self.data = os.path.join(self.root, "data")
+        self.data = data or os.path.join(self.root, "data")
+        self.program = program  # of the server and of its command line
         self.arguments = list(arguments)
         self.process = None
         self.environment = dict(
@@ -44,7 +46,7 @@ class Server:
     def start(self):
         self.log = open(os.path.join(self.root, "server.log"), "ab")
         self.process = subprocess.Popen(
-            [BIN, "up", "--data", self.data, "--listen", "127.0.0.1:0", *self.arguments],
+            [self.program, "up", "--data", self.data, "--listen", "127.0.0.1:0", *self.arguments],
             env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
@@ -80,17 +82,18 @@ class Server:
     def close(self):
         """Cancels what runs, stops, and removes everything."""
         if self.process and self.process.poll() is None:
-            subprocess.run([BIN, "down", "--cancel", "--data", self.data], env=self.environment,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE)
+            subprocess.run([self.program, "down", "--cancel", "--data", self.data],
+                           env=self.environment, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, timeout=PATIENCE)
             self.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def run(self, *arguments, stdin=None, cwd=None, environment=None):
         """The finished CLI process, output as text."""
         return subprocess.run(
-            [BIN, *arguments], env=dict(self.environment, **(environment or {})), input=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            cwd=cwd or self.root, timeout=PATIENCE)
+            [self.program, *arguments], env=dict(self.environment, **(environment or {})),
+            input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", cwd=cwd or self.root, timeout=PATIENCE)
 
     def ok(self, *arguments, **options):
         done = self.run(*arguments, **options)
@@ -115,9 +118,9 @@ class Server:
         self.run("job", "wait", *jobs, "--timeout", "%ds" % PATIENCE)
         return self.json("job", "show", jobs[-1])
 
-    def job(self, command, name="it", **fields):
+    def job(self, command, name="it", folder=None, **fields):
         """Submits a job of one shell command and returns it ended."""
-        return self.wait(self.submit(job_text(command, name, **fields)))
+        return self.wait(self.submit(job_text(command, name, **fields), folder=folder))
 
     def lines(self, job, *arguments):
         return self.ok("job", "logs", job, *arguments).splitlines()
@@ -168,6 +171,19 @@ def processes_of(marker):
     return found
 
 
+def shim_of(task):
+    """The pid of a task's supervisor, None where there is none."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"shim" in words and any(task.encode() in word for word in words):
+            return int(pid)
+    return None
+
+
 def eventually(check, what, patience=PATIENCE):
     until = time.monotonic() + patience
     while time.monotonic() < until:
@@ -176,6 +192,20 @@ def eventually(check, what, patience=PATIENCE):
             return value
         time.sleep(0.05)
     raise AssertionError("did not happen: " + what)
+
+
+def run_cases(folder, words):
+    """Runs folder/test_*.py, those tests alone whose name has one of the words; the counts."""
+    from testing import Counts  # of tools/, which those that only want a server need not have
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = ["*%s*" % word for word in words] or None
+    suite = loader.discover(folder, "test_*.py")
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, buffer=False).run(suite)
+    failed = len(result.failures) + len(result.errors)
+    for test, why in result.skipped:
+        print("skipped %s: %s" % (test, why))
+    skipped = len(result.skipped)
+    return Counts(max(0, result.testsRun - failed - skipped), failed, skipped)
 
 
 class ServerCase(unittest.TestCase):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import PATIENCE, ServerCase, eventually, job_text, processes_of
+from harness import PATIENCE, ServerCase, eventually, job_text, processes_of, shim_of
 
 
 class Ends(ServerCase):
@@ -246,22 +246,10 @@ class Retries(ServerCase):
         job = self.server.submit(job_text("echo attempt; sleep 600"))
         eventually(lambda: "attempt" in self.server.lines(job), "it runs")
         task = self.server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"][-1]
-        shim = eventually(lambda: shim_of(self.server, task["id"]), "the shim is found")
+        shim = eventually(lambda: shim_of(task["id"]), "the shim is found")
         os.kill(shim, signal.SIGKILL)
         eventually(lambda: self.server.json("job", "show", job)["attempts"] == 2, "a new attempt")
         eventually(lambda: processes_of("HEARTH_TASK=" + task["id"]) == [],
                    "nothing of the first attempt is left")
         self.server.ok("job", "cancel", job)
         self.assertEqual(self.server.wait(job)["state"], "cancelled")
-
-
-def shim_of(server, task):
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if b"shim" in words and any(task.encode() in word for word in words):
-            return int(pid)
-    return None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -11,6 +12,7 @@ import time
 import unittest
 
 from harness import BIN, PATIENCE, Server, ServerCase, eventually, job_text, processes_of
+from schema import raise_schema
 
 
 class Restart(unittest.TestCase):
@@ -50,6 +52,63 @@ class Restart(unittest.TestCase):
         self.server.process.wait(PATIENCE)
         self.server.start()
         self.assertEqual(self.server.json("job", "show", job)["state"], "cancelled")
+
+
+class Versions(unittest.TestCase):
+    """What a program does with the data and the tasks of another release (and tests/upgrade)."""
+
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+
+    def refused(self):
+        done = subprocess.run([BIN, "up", "--data", self.server.data, "--listen", "127.0.0.1:0"],
+                              env=self.server.environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_a_database_of_a_later_program_is_refused(self):
+        job = self.server.start().job("echo kept")["id"]
+        self.server.stop()
+        database = os.path.join(self.server.data, "state", "hearth.db")
+        version = raise_schema(database, 1000)
+        self.assertIn("hearth.db has tables of version 1000", self.refused())
+        raise_schema(database, version)
+        self.assertEqual(self.server.start().lines(job), ["kept"])
+
+    def test_a_task_that_could_not_be_heard_is_a_reason_not_to_start(self):
+        self.server.start()
+        job = self.server.submit(job_text("echo ready; while ! test -e go; do sleep 0.05; done"))
+        eventually(lambda: "ready" in self.server.lines(job), "it runs")
+        task = self.server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"][0]
+        self.server.stop()
+        folder = os.path.join(self.server.data, "work", task["attempt_id"], task["id"])
+        with open(os.path.join(folder, "task.json")) as file:
+            order = json.load(file)
+        with open(os.path.join(folder, "task.json"), "w") as file:
+            json.dump(dict(order, protocol=99), file)
+        said = self.refused()
+        for words in ("task.json", "written in shim protocol 99, this program speaks",
+                      "start the version of Hearth that started the task"):
+            self.assertIn(words, said)
+        with open(os.path.join(folder, "task.json"), "w") as file:
+            json.dump(order, file)
+        with open(os.path.join(folder, "work", "go"), "w"):
+            pass
+        self.server.start()
+        self.assertEqual(self.server.wait(job)["state"], "succeeded")
+        self.assertEqual(self.server.lines(job), ["ready"])
+
+    def test_jobs_start_though_the_program_has_no_name_any_more(self):
+        self.server.program = os.path.join(self.server.root, "hearth")
+        shutil.copy2(BIN, self.server.program)
+        self.server.start()
+        os.unlink(self.server.program)
+        self.server.program = BIN
+        job = self.server.job("echo still")
+        self.assertEqual(job["state"], "succeeded", job)
+        self.assertEqual(self.server.lines(job["id"]), ["still"])
 
 
 class Refusals(ServerCase):
