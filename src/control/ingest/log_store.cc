@@ -341,17 +341,18 @@ Result<void> LogStore::cut(const std::string& task_id, uint64_t last_seq) {
   TRY(load(*log, task_id));
   if (!log->file.is_open()) return {};
   const auto rest = std::ranges::upper_bound(log->frames, last_seq, {}, &FrameAt::last_seq);
-  if (rest == log->frames.end()) {
-    TRY(log->file.truncate(0));
-    TRY(log->file.sync());  // or new frames might be found over old ones after a power loss
-  } else if (rest != log->frames.begin()) {
-    Bytes bytes(static_cast<size_t>(log->size - rest->offset));
-    if (TRY(log->file.pread(bytes, rest->offset)) != bytes.size())
-      return Error::internal(format("{} is shorter than it was", log->path));
-    TRY(os::write_file_atomic(log->path, as_text(bytes), 0600));
-    log->file = TRY(os::File::open(log->path, {.write = true}));
-  }
   const int64_t gone = rest == log->frames.end() ? log->size : rest->offset;
+  if (gone == 0) return {};
+  Bytes bytes(static_cast<size_t>(log->size - gone));
+  if (TRY(log->file.pread(bytes, gone)) != bytes.size())
+    return Error::internal(format("{} is shorter than it was", log->path));
+  // A new file, never this one made shorter: a backup may be copying it, and after a power loss new
+  // frames might be found over old ones.
+  TRY(os::write_file_atomic(log->path, as_text(bytes), 0600));
+  auto fresh = os::File::open(log->path, {.write = true});
+  log->file = fresh.ok() ? std::move(*fresh) : os::File();
+  log->loaded = fresh.ok();
+  if (!fresh.ok()) return fresh.error();
   log->frames.erase(log->frames.begin(), rest);
   for (FrameAt& at : log->frames) at.offset -= gone;
   log->size -= gone;

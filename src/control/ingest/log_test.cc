@@ -103,6 +103,18 @@ TEST_F(LogTest, BigAndBinaryLinesSurviveSealing) {
   EXPECT_EQ(all_lines({.most_lines = 1}), sent);
 }
 
+// A backup reads it without a lock.
+TEST_F(LogTest, WhoCopiesAnOpenLogGoesOnWithItsBytesWhileItIsSealed) {
+  need(send(some_lines(100)));
+  const os::File copied = need(os::File::open_read(frames_path()));
+  const int64_t before = need(copied.size());
+  need(ingest->seal(task_id));
+  EXPECT_EQ(need(os::status(frames_path())).st_size, 0);
+  need(send(some_lines(100)));
+  EXPECT_EQ(need(copied.size()), before);
+  EXPECT_EQ(all_lines(), sent);
+}
+
 TEST_F(LogTest, SealedAndOpenLinesAreOneLog) {
   for (int round = 0; round < 6; ++round) {
     need(send(some_lines(800)));
