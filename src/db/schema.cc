@@ -113,8 +113,40 @@ CREATE TABLE deliveries (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT
 CREATE INDEX deliveries_by_state ON deliveries (state, next_try_at);
 )";
 
+// What was only ever derived from the points (latest_metrics) goes; summaries of runs that were
+// compacted before are made at their first use.
+constexpr std::string_view kTracking = R"(
+ALTER TABLE metric_batches ADD COLUMN attempt BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE metric_batches ADD COLUMN rank BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE metric_batches ADD COLUMN keys BIGINT NOT NULL DEFAULT 0;
+UPDATE metric_batches SET
+  attempt = coalesce((SELECT attempts.number FROM tasks JOIN attempts
+    ON attempts.id = tasks.attempt_id WHERE tasks.id = metric_batches.task_id), 0),
+  rank = coalesce((SELECT tasks.rank FROM tasks WHERE tasks.id = metric_batches.task_id), 0)
+  WHERE task_id <> '';
+CREATE INDEX metric_batches_by_kind ON metric_batches (kind, run_id);
+CREATE TABLE run_metrics (run_id TEXT PRIMARY KEY, keys BIGINT NOT NULL, block BIGINT NOT NULL,
+  body BYTES NOT NULL);
+CREATE INDEX run_metrics_by_block ON run_metrics (block);
+CREATE TABLE metric_blocks (block BIGINT PRIMARY KEY, body BYTES NOT NULL);
+CREATE TABLE metric_columns (key TEXT NOT NULL, block BIGINT NOT NULL, body BYTES NOT NULL,
+  PRIMARY KEY (key, block));
+CREATE INDEX metric_columns_by_block ON metric_columns (block);
+CREATE TABLE run_inputs (run_id TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  digest TEXT NOT NULL, position BIGINT NOT NULL, context TEXT NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY (run_id, kind, name, digest));
+CREATE TABLE model_runs (model_id TEXT NOT NULL, run_id TEXT NOT NULL,
+  PRIMARY KEY (model_id, run_id));
+CREATE TABLE run_claims (run_id TEXT PRIMARY KEY, attempt_id TEXT NOT NULL);
+CREATE TABLE run_changes (seq BIGINT PRIMARY KEY, run_id TEXT NOT NULL, batch TEXT NOT NULL);
+CREATE INDEX runs_by_parent ON runs (parent_id);
+CREATE INDEX runs_by_deletion ON runs (deleted_at);
+DROP TABLE latest_metrics;
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
+    Migration{2, "tracking", kTracking},
 };
 
 }  // namespace

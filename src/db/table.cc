@@ -1,6 +1,7 @@
 #include "db/table.h"
 
 #include "base/format.h"
+#include "db/tables.h"
 
 namespace hearth::db {
 namespace {
@@ -75,20 +76,27 @@ std::vector<Value> TableAccess::values_of(const void* object) const {
 
 Result<void> TableAccess::insert(Session& session, const void* object) const {
   TRY(session.execute(insert_, values_of(object)));
-  return {};
+  return note(session, *static_cast<const std::string*>(field("id")->in(object)));
 }
 
 Result<void> TableAccess::update(Session& session, const void* object, int64_t expected) const {
   auto values = values_of(object);
   values.emplace_back(expected);
-  if (TRY(session.execute(update_, values)) == 1) return {};
+  if (TRY(session.execute(update_, values)) == 1)
+    return note(session, std::get<std::string>(values[0]));
   return Error::conflict(format("{} '{}' was changed by somebody else meanwhile", type_.name,
                                 std::get<std::string>(values[0])),
                          "read it again and repeat the change");
 }
 
 Result<bool> TableAccess::remove(Session& session, const std::string& id) const {
-  return TRY(session.execute(remove_, {id})) > 0;
+  if (TRY(session.execute(remove_, {id})) == 0) return false;
+  TRY(note(session, id));
+  return true;
+}
+
+Result<void> TableAccess::note(Session& session, const std::string& id) const {
+  return spec_.journal ? note_run_change(session, id) : Result<void>();
 }
 
 Result<std::optional<std::string>> TableAccess::body(Session& session,

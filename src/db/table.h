@@ -19,6 +19,7 @@ namespace hearth::db {
 struct TableSpec {
   std::string name;
   std::vector<std::string> columns;  // described fields with a column of the same name
+  bool journal = false;              // every change of a row is noted (tables.h, note_run_change)
 };
 
 // Specialise in tables.h: static const TableSpec& spec().
@@ -58,6 +59,7 @@ class TableAccess {
  private:
   class Listing;
 
+  Result<void> note(Session& session, const std::string& id) const;
   std::vector<Value> values_of(const void* object) const;
   const Field* field(std::string_view name) const;
 

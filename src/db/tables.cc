@@ -39,6 +39,18 @@ Result<int64_t> last_event_seq(Session& session) {
   return one_integer(session, "SELECT value FROM counters WHERE name = 'events'", {});
 }
 
+Result<void> note_run_change(Session& session, const std::string& run_id,
+                             const std::string& batch) {
+  const int64_t seq = TRY(next_number(session, "run_changes"));
+  TRY(session.execute("INSERT INTO run_changes (seq, run_id, batch) VALUES ($1, $2, $3)",
+                      {seq, run_id, batch}));
+  return {};
+}
+
+Result<int64_t> last_run_change(Session& session) {
+  return one_integer(session, "SELECT value FROM counters WHERE name = 'run_changes'", {});
+}
+
 Result<int64_t> next_number(Session& session, const std::string& counter) {
   return one_integer(session,
                      "INSERT INTO counters (name, value) VALUES ($1, 1) "

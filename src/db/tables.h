@@ -32,8 +32,17 @@ HEARTH_TABLE(Job, "jobs", "name", "number", "project", "owner", "state", "run_id
 HEARTH_TABLE(Attempt, "attempts", "job_id", "number", "state", "created_at");
 HEARTH_TABLE(Task, "tasks", "attempt_id", "job_id", "rank", "state", "node", "created_at");
 HEARTH_TABLE(Experiment, "experiments", "name", "project", "created_at", "deleted_at");
-HEARTH_TABLE(Run, "runs", "name", "project", "experiment_id", "job_id", "parent_id", "owner",
-             "status", "created_at", "started_at", "finished_at", "deleted_at");
+template <>
+struct TableOf<Run> {
+  static const TableSpec& spec() {
+    static const TableSpec the_spec{
+        "runs",
+        {"name", "project", "experiment_id", "job_id", "parent_id", "owner", "status", "created_at",
+         "started_at", "finished_at", "deleted_at"},
+        true};
+    return the_spec;
+  }
+};
 HEARTH_TABLE(Artifact, "artifacts", "run_id", "project", "path", "digest", "created_at");
 HEARTH_TABLE(Checkpoint, "checkpoints", "job_id", "run_id", "project", "manifest_digest", "step",
              "created_at");
@@ -51,6 +60,12 @@ HEARTH_TABLE(Delivery, "deliveries", "project", "job_id", "state", "created_at",
 Result<int64_t> append_event(Session& session, const Event& event);
 Result<std::vector<Event>> events_since(Session& session, int64_t seq, int64_t limit);
 Result<int64_t> last_event_seq(Session& session);
+
+// The journal of runs, in commit order: which run's row changed, or (with `batch`) which row of
+// metric_batches came to it. Whoever keeps runs in memory reads on from the last seq it saw.
+Result<void> note_run_change(Session& session, const std::string& run_id,
+                             const std::string& batch = "");
+Result<int64_t> last_run_change(Session& session);
 
 // A number that counts up per name: 1, 2, 3...
 Result<int64_t> next_number(Session& session, const std::string& counter);

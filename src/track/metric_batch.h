@@ -21,7 +21,8 @@
 
 namespace hearth::track {
 
-constexpr size_t kMostKeyBytes = 1024;
+// Longer than a key may be: what a point was measured on may stand behind its key.
+constexpr size_t kMostKeyBytes = 2048;
 constexpr size_t kMostBatchPoints = 1 << 20;
 constexpr size_t kMostBatchBytes = 32 << 20;
 

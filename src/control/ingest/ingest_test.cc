@@ -142,31 +142,38 @@ TEST_F(IngestTest, MetricsAreKeptOnceAndReadBack) {
     EXPECT_TRUE(TRY(read_series(session, run.id, "")).empty());
     EXPECT_EQ(TRY(read_keys(session, run.id)),
               (std::set<std::string>{"acc", "loss", "system/worker-0/cpu_seconds"}));
-    return session.query("SELECT special, step FROM latest_metrics WHERE key = 'loss'", {},
-                         [&](const db::Row& row) -> Result<void> {
-                           EXPECT_EQ(row.text(0), "-Infinity");
-                           EXPECT_EQ(row.integer(1), 3);
-                           return {};
-                         });
+    const auto summaries = TRY(read_summaries(session, run.id));
+    EXPECT_EQ(summaries.at("loss").last.value, -inf);
+    EXPECT_EQ(summaries.at("loss").last.step, 3);
+    return {};
   }));
+  const auto latest_step = [&](const std::string& key) {
+    int64_t step = -1;
+    need(world.database->read([&](db::Session& session) -> Result<void> {
+      step = TRY(read_summaries(session, run.id)).at(key).last.step;
+      return {};
+    }));
+    return step;
+  };
   // An older step does not become the latest.
   need(sync_record(metric(5, 1, {{"loss", 7}})));
-  EXPECT_EQ(world.count("SELECT step FROM latest_metrics WHERE key = 'loss'"), 3);
+  EXPECT_EQ(latest_step("loss"), 3);
   // A key without a name is refused, told, and blocks nothing.
   const SyncAnswer answer = need(sync_record(metric(6, 4, {{"", 1}, {"acc", 0.5}})));
   EXPECT_EQ(answer.acknowledged.metrics, 6);
   ASSERT_EQ(answer.refused.size(), 1u);
   EXPECT_EQ(answer.refused[0].seq, 6);
   EXPECT_EQ(events_of("run.record_refused"), 1);
-  EXPECT_EQ(world.count("SELECT step FROM latest_metrics WHERE key = 'acc'"), 4);
+  EXPECT_EQ(latest_step("acc"), 4);
 }
 
 TEST_F(IngestTest, SmallMetricRowsAreMerged) {
   for (int i = 1; i <= 150; ++i)
     need(sync_record(metric(i, i, {{"loss", 1.0 / i}, {"acc", i * 0.001}})));
-  EXPECT_EQ(world.count("SELECT COUNT(*) FROM metric_batches"), 150);
+  // The thread that merges may have been here already.
   need(ingest->tidy());
-  EXPECT_EQ(world.count("SELECT COUNT(*) FROM metric_batches"), 1);
+  EXPECT_LE(world.count("SELECT COUNT(*) FROM metric_batches"), kCompactRows);
+  EXPECT_EQ(world.count("SELECT SUM(points) FROM metric_batches"), 300);
   for (int i = 151; i <= 160; ++i) need(sync_record(metric(i, i, {{"loss", 1.0 / i}})));
   need(world.database->read([&](db::Session& session) -> Result<void> {
     const auto loss = TRY(read_series(session, run.id, "loss"));
@@ -179,7 +186,7 @@ TEST_F(IngestTest, SmallMetricRowsAreMerged) {
   }));
   // The same points again (another client's retry) count once.
   world.write([&](db::Session& session) -> Result<void> {
-    TRY(add_points(session, run.id, task_id, MetricKind::metric,
+    TRY(add_points(session, run.id, {task_id}, MetricKind::metric,
                    {{"loss", {1, {1000}, 1.0}}, {"loss", {2, {2000}, 0.5}}}, new_id()));
     EXPECT_EQ(TRY(read_series(session, run.id, "loss")).size(), 160u);
     return {};

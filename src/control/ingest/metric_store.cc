@@ -1,13 +1,124 @@
+// Points as rows, and rows as points.
 #include "control/ingest/metric_store.h"
 
-#include <cmath>
+#include <algorithm>
+#include <bit>
 
 #include "base/format.h"
+#include "control/ingest/metric_rows.h"
+#include "db/tables.h"
 #include "track/metric_batch.h"
 #include "track/metric_pack.h"
 
 namespace hearth::control {
 namespace {
+
+// Keys that the run does not have yet and has no room for.
+Result<std::set<std::string>> keys_over_bound(db::Session& session, const std::string& run_id,
+                                              const std::set<std::string_view>& wanted) {
+  int64_t most = static_cast<int64_t>(wanted.size());
+  const auto add = [&](const db::Row& row) -> Result<void> {
+    most += row.integer(0);
+    return {};
+  };
+  TRY(
+      session.query("SELECT coalesce(sum(keys), 0) FROM metric_batches WHERE run_id = $1 AND kind "
+                    "= 'metric'",
+                    {run_id}, add));
+  TRY(session.query("SELECT keys FROM run_metrics WHERE run_id = $1", {run_id}, add));
+  std::set<std::string> over;
+  if (most <= kMostMetricKeys) return over;
+  const auto there = TRY(read_summaries(session, run_id));
+  auto count = static_cast<int64_t>(there.size());
+  for (const std::string_view key : wanted)
+    if (!there.contains(key) && ++count > kMostMetricKeys) over.insert(std::string(key));
+  return over;
+}
+
+bool fits(std::string_view key) {
+  const size_t proper = key.substr(0, key.find(kKeyMark)).size();
+  return proper > 0 && proper <= kMostMetricKeyBytes;
+}
+
+Result<std::set<std::string>> write_points(db::Session& session, const std::string& run_id,
+                                           const PointSource& source, MetricKind kind,
+                                           const std::vector<KeyPoint>& points,
+                                           const std::string& id, std::set<std::string> refused) {
+  track::MetricBatchWriter writer;
+  Time first{INT64_MAX};
+  std::set<std::string_view> keys;
+  for (const KeyPoint& p : points) {
+    if (refused.contains(p.key)) continue;
+    const auto added =
+        fits(p.key) ? writer.add(p.key, p.point) : Error::invalid("the key is empty or too long");
+    if (!added.ok() && added.error().code != Code::invalid) return Error(added.error());
+    if (!added.ok()) {
+      refused.insert(p.key);
+    } else {
+      first = std::min(first, p.point.time);
+      keys.insert(p.key);
+    }
+  }
+  if (writer.points() == 0) return refused;
+  const auto count = static_cast<int64_t>(writer.points());
+  TRY(insert_row(session, run_id, id, batch_kind(kind),
+                 {.source = source,
+                  .points = count,
+                  .keys = static_cast<int64_t>(keys.size()),
+                  .first = first,
+                  .body = writer.seal()}));
+  return refused;
+}
+
+void add_point(RunSeries& into, std::string_view name, const track::Point& point,
+               const MetricRow& row) {
+  const size_t end = name.find(kKeyMark);
+  const std::string_view key = name.substr(0, end);
+  const std::string_view mark = end == std::string_view::npos ? "" : name.substr(end);
+  auto at = into.keys.find(key);
+  if (at == into.keys.end()) at = into.keys.emplace(key, Series()).first;
+  Series& series = at->second;
+  auto found = std::ranges::find(series.marks, mark);
+  if (found == series.marks.end()) found = series.marks.emplace(found, mark);
+  series.points.push_back({.point = point,
+                           .attempt = row.source.attempt,
+                           .rank = row.source.rank,
+                           .mark = static_cast<uint32_t>(found - series.marks.begin())});
+}
+
+// Sorted, each once; where a later attempt began, earlier ones end.
+void settle(Series& series, Attempts attempts) {
+  auto& points = series.points;
+  const auto order = [](const SourcedPoint& a, const SourcedPoint& b) {
+    if (track::before(a.point, b.point)) return true;
+    if (track::before(b.point, a.point)) return false;
+    if (a.attempt != b.attempt) return a.attempt < b.attempt;
+    return a.rank != b.rank ? a.rank < b.rank : a.mark < b.mark;
+  };
+  if (!std::ranges::is_sorted(points, order)) std::ranges::sort(points, order);
+  const auto rest = std::ranges::unique(points, [](const SourcedPoint& a, const SourcedPoint& b) {
+    return track::same(a.point, b.point) && a.attempt == b.attempt && a.rank == b.rank &&
+           a.mark == b.mark;
+  });
+  points.erase(rest.begin(), rest.end());
+  if (attempts == Attempts::all) return;
+  std::map<int64_t, int64_t> first_steps;
+  for (const SourcedPoint& p : points) first_steps.emplace(p.attempt, p.point.step);
+  if (first_steps.size() < 2) return;
+  // The least first step of all later attempts.
+  int64_t least = INT64_MAX;
+  std::map<int64_t, int64_t> ends;
+  for (auto at = first_steps.rbegin(); at != first_steps.rend(); ++at) {
+    ends[at->first] = least;
+    least = std::min(least, at->second);
+  }
+  const int64_t newest = first_steps.rbegin()->first;
+  std::erase_if(points, [&](const SourcedPoint& p) {
+    return p.attempt != newest && p.point.step >= ends[p.attempt];
+  });
+}
+
+}  // namespace
 
 std::string batch_kind(MetricKind kind) {
   return kind == MetricKind::metric ? "metric" : "system";
@@ -17,164 +128,125 @@ std::string pack_kind(MetricKind kind) {
 }
 
 Result<void> insert_row(db::Session& session, const std::string& run_id, const std::string& id,
-                        const std::string& kind, const std::string& task_id, size_t points,
-                        Time first, Bytes body) {
+                        const std::string& kind, const Compaction::Row& row) {
   TRY(session.execute(
-      "INSERT INTO metric_batches (run_id, id, kind, task_id, points, first_time, body) "
-      "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-      {run_id, id, kind, task_id, static_cast<int64_t>(points), first.micros, std::move(body)}));
+      "INSERT INTO metric_batches (run_id, id, kind, task_id, attempt, rank, points, keys, "
+      "first_time, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+      {run_id, id, kind, row.source.task_id, row.source.attempt, row.source.rank, row.points,
+       row.keys, row.first.micros, row.body}));
   return {};
 }
 
-Result<void> put_latest(db::Session& session, const std::string& run_id, const std::string& key,
-                        const track::Point& point) {
-  std::string special;
-  if (std::isnan(point.value))
-    special = "NaN";
-  else if (std::isinf(point.value))
-    special = point.value > 0 ? "Infinity" : "-Infinity";
-  const db::Value value = special.empty() ? db::Value(point.value) : db::Value();
-  TRY(session.execute(
-      "INSERT INTO latest_metrics (run_id, key, value, special, step, time) "
-      "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run_id, key) DO UPDATE SET "
-      "value = excluded.value, special = excluded.special, step = excluded.step, "
-      "time = excluded.time WHERE excluded.step > latest_metrics.step OR "
-      "(excluded.step = latest_metrics.step AND excluded.time >= latest_metrics.time)",
-      {run_id, key, value, special, point.step, point.time.micros}));
-  return {};
-}
-
-// Keys that the run does not have yet and has no room for.
-Result<std::set<std::string>> keys_over_bound(
-    db::Session& session, const std::string& run_id,
-    const std::map<std::string_view, track::Point>& wanted) {
-  std::set<std::string> there, over;
-  TRY(session.query("SELECT key FROM latest_metrics WHERE run_id = $1", {run_id},
-                    [&](const db::Row& row) -> Result<void> {
-                      there.insert(std::string(row.text(0)));
-                      return {};
-                    }));
-  auto count = static_cast<int64_t>(there.size());
-  for (const auto& [key, point] : wanted)
-    if (!there.contains(std::string(key)) && ++count > kMostMetricKeys)
-      over.insert(std::string(key));
-  return over;
-}
-
-Error named(Error error, std::string_view id) {
-  return std::move(error).with(format("metric row {}", id));
-}
-
-// Adds the points of one row: of `key` alone, or of all keys when it is empty.
-Result<void> collect(std::string_view id, std::string_view kind, std::span<const std::byte> body,
-                     std::string_view key, track::PointsByKey& into) {
-  if (!kind.ends_with("_pack")) {
-    const auto batch = track::read_batch(body);
-    if (!batch.ok()) return named(batch.error(), id);
-    for (const auto& item : batch->items) {
-      const std::string_view name = batch->keys[item.key];
-      if (!key.empty() && name != key) continue;
-      auto at = into.find(name);
-      if (at == into.end()) at = into.emplace(name, std::vector<track::Point>()).first;
-      at->second.push_back(item.point);
-    }
+Result<void> each_point(
+    const MetricRow& row, const std::function<bool(std::string_view)>& wanted,
+    const std::function<void(std::string_view, std::span<const track::Point>)>& each,
+    std::vector<std::string>& damaged) {
+  const auto note = [&](const Error& error, std::string_view key) {
+    damaged.push_back(key.empty() ? format("metric row {}: {}", row.id, error.detail)
+                                  : format("metric row {}, key {}: {}", row.id, key, error.detail));
+  };
+  if (!row.packed) {
+    const auto batch = track::read_batch(row.body);
+    if (!batch.ok()) return note(batch.error(), ""), Result<void>();
+    std::vector<bool> want(batch->keys.size());
+    for (size_t i = 0; i < want.size(); ++i) want[i] = wanted(batch->keys[i]);
+    for (const auto& item : batch->items)
+      if (want[item.key]) each(batch->keys[item.key], std::span(&item.point, 1));
     return {};
   }
-  const auto pack = track::MetricPack::read(body);
-  if (!pack.ok()) return named(pack.error(), id);
-  for (const std::string_view name : pack->keys()) {
-    if (!key.empty() && name != key) continue;
-    auto points = pack->points(name);
-    if (!points.ok()) return named(points.error(), id);
-    auto& all = into[std::string(name)];
-    all.insert(all.end(), points->begin(), points->end());
+  const auto pack = track::MetricPack::read(row.body);
+  if (!pack.ok()) return note(pack.error(), ""), Result<void>();
+  for (const std::string_view key : pack->keys()) {
+    if (!wanted(key)) continue;
+    const auto points = pack->points(key);
+    if (points.ok())
+      each(key, *points);
+    else
+      note(points.error(), key);
   }
   return {};
 }
 
-std::string_view kinds_of(std::string_view key) {
-  // A job may log keys that look like sampled ones.
-  return key.starts_with("system/") ? "'system', 'system_pack', 'metric', 'metric_pack'"
-                                    : "'metric', 'metric_pack'";
+Result<void> each_row(db::Session& session, const std::string& run_id, std::string_view condition,
+                      const std::function<Result<void>(const MetricRow&)>& each,
+                      int64_t most_rows) {
+  return session.query(
+      format("SELECT id, kind, task_id, attempt, rank, body FROM metric_batches WHERE run_id = $1 "
+             "AND {} ORDER BY id LIMIT $2",
+             condition),
+      {run_id, most_rows}, [&](const db::Row& row) -> Result<void> {
+        MetricRow found;
+        found.id = row.text(0);
+        found.packed = row.text(1).ends_with("_pack");
+        found.source = {std::string(row.text(2)), row.integer(3), row.integer(4)};
+        found.body = row.bytes(5);
+        return each(found);
+      });
 }
-
-// Packs hold no more than a chunk's points of one key; longer series go into several.
-Result<void> insert_packs(db::Session& session, const std::string& run_id, MetricKind kind,
-                          const std::string& id, track::PointsByKey series) {
-  for (int part = 0; !series.empty(); ++part) {
-    track::PointsByKey rest;
-    size_t count = 0;
-    Time first{INT64_MAX};
-    for (auto& [key, points] : series) {
-      if (points.size() > track::kMostChunkPoints) {
-        const auto cut = points.begin() + static_cast<ptrdiff_t>(track::kMostChunkPoints);
-        rest[key].assign(cut, points.end());
-        points.erase(cut, points.end());
-      }
-      count += points.size();
-      for (const track::Point& point : points) first = std::min(first, point.time);
-    }
-    TRY(insert_row(session, run_id, part == 0 ? id : format("{}-{}", id, part), pack_kind(kind), "",
-                   count, first, track::make_pack(series)));
-    series = std::move(rest);
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
-                                         const std::string& task_id, MetricKind kind,
+                                         const PointSource& source, MetricKind kind,
                                          const std::vector<KeyPoint>& points,
                                          const std::string& id) {
   std::set<std::string> refused;
-  std::map<std::string_view, track::Point> latest;
-  for (const KeyPoint& p : points) {
-    const auto [at, added] = latest.emplace(p.key, p.point);
-    if (!added && track::before(at->second, p.point)) at->second = p.point;
+  if (kind == MetricKind::metric) {
+    std::set<std::string_view> keys;
+    for (const KeyPoint& p : points) keys.insert(p.key);
+    refused = TRY(keys_over_bound(session, run_id, keys));
   }
-  if (kind == MetricKind::metric) refused = TRY(keys_over_bound(session, run_id, latest));
-  track::MetricBatchWriter writer;
-  Time first{INT64_MAX};
-  for (const KeyPoint& p : points) {
-    if (refused.contains(p.key)) continue;
-    const auto added = writer.add(p.key, p.point);
-    if (!added.ok() && added.error().code != Code::invalid) return Error(added.error());
-    if (!added.ok())
-      refused.insert(p.key);
-    else
-      first = std::min(first, p.point.time);
-  }
-  if (writer.points() == 0) return refused;
-  const size_t count = writer.points();
-  TRY(insert_row(session, run_id, id, batch_kind(kind), task_id, count, first, writer.seal()));
-  if (kind == MetricKind::system) return refused;
-  for (const auto& [key, point] : latest)
-    if (!refused.contains(std::string(key)))
-      TRY(put_latest(session, run_id, std::string(key), point));
-  return refused;
+  return write_points(session, run_id, source, kind, points, id, std::move(refused));
+}
+
+Result<std::set<std::string>> add_counted_points(db::Session& session, const std::string& run_id,
+                                                 const PointSource& source, MetricKind kind,
+                                                 const std::vector<KeyPoint>& points,
+                                                 const std::string& id) {
+  return write_points(session, run_id, source, kind, points, id, {});
+}
+
+Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
+                           std::span<const std::string> keys, Attempts attempts) {
+  // A job may log keys that look like sampled ones.
+  const bool sampled =
+      std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("system/"); });
+  const std::set<std::string_view> wanted(keys.begin(), keys.end());
+  RunSeries found;
+  size_t read = 0;
+  TRY(each_row(session, run_id,
+               sampled ? "kind IN ('system', 'system_pack', 'metric', 'metric_pack')"
+                       : "kind IN ('metric', 'metric_pack')",
+               [&](const MetricRow& row) -> Result<void> {
+                 TRY(each_point(
+                     row,
+                     [&](std::string_view name) {
+                       return wanted.empty() ||
+                              wanted.contains(name.substr(0, name.find(kKeyMark)));
+                     },
+                     [&](std::string_view name, std::span<const track::Point> points) {
+                       read += points.size();
+                       for (const track::Point& point : points) add_point(found, name, point, row);
+                     },
+                     found.damaged));
+                 if (read <= kMostSeriesPoints) return {};
+                 return Error::of(Code::too_large, format("these are more than {} points of run {}",
+                                                          kMostSeriesPoints, run_id));
+               }));
+  for (auto& [key, series] : found.keys) settle(series, attempts);
+  return found;
 }
 
 Result<std::vector<track::Point>> read_series(db::Session& session, const std::string& run_id,
                                               std::string_view key) {
-  track::PointsByKey found;
-  size_t read = 0;
-  if (key.empty()) return std::vector<track::Point>();
-  TRY(session.query(
-      format("SELECT id, kind, body FROM metric_batches WHERE run_id = $1 AND kind IN ({}) "
-             "ORDER BY id",
-             kinds_of(key)),
-      {run_id}, [&](const db::Row& row) -> Result<void> {
-        TRY(collect(row.text(0), row.text(1), row.bytes(2), key, found));
-        read = found.empty() ? 0 : found.begin()->second.size();
-        if (read <= kMostSeriesPoints) return {};
-        return Error::of(Code::too_large,
-                         format("metric {} has more than {} points", key, kMostSeriesPoints));
-      }));
-  if (found.empty()) return std::vector<track::Point>();
-  std::vector<std::vector<track::Point>> all;
-  all.push_back(std::move(found.begin()->second));
-  return track::merge_points(std::move(all));
+  std::vector<track::Point> points;
+  if (key.empty()) return points;
+  const std::string name(key);
+  const RunSeries found = TRY(read_run(session, run_id, std::span(&name, 1)));
+  if (!found.damaged.empty()) return Error::internal(found.damaged.front());
+  const auto at = found.keys.find(key);
+  if (at == found.keys.end()) return points;
+  for (const SourcedPoint& p : at->second.points)
+    if (points.empty() || !track::same(points.back(), p.point)) points.push_back(p.point);
+  return points;
 }
 
 Result<std::vector<track::Point>> read_chart(db::Session& session, const std::string& run_id,
@@ -187,51 +259,25 @@ Result<std::vector<track::Point>> read_chart(db::Session& session, const std::st
 
 Result<std::set<std::string>> read_keys(db::Session& session, const std::string& run_id) {
   std::set<std::string> keys;
-  TRY(session.query("SELECT key FROM latest_metrics WHERE run_id = $1", {run_id},
-                    [&](const db::Row& row) -> Result<void> {
-                      keys.insert(std::string(row.text(0)));
-                      return {};
-                    }));
-  TRY(
-      session.query("SELECT id, kind, body FROM metric_batches WHERE run_id = $1 AND "
-                    "kind IN ('system', 'system_pack')",
-                    {run_id}, [&](const db::Row& row) -> Result<void> {
-                      if (row.text(1) == "system") {
-                        const auto batch = track::read_batch(row.bytes(2));
-                        if (!batch.ok()) return named(batch.error(), row.text(0));
-                        keys.insert(batch->keys.begin(), batch->keys.end());
-                      } else {
-                        const auto pack = track::MetricPack::read(row.bytes(2));
-                        if (!pack.ok()) return named(pack.error(), row.text(0));
-                        keys.insert(pack->keys().begin(), pack->keys().end());
-                      }
-                      return {};
-                    }));
+  for (const auto& [key, summary] : TRY(read_summaries(session, run_id)))
+    keys.insert(key.substr(0, key.find(kKeyMark)));
+  TRY(each_row(session, run_id, "kind IN ('system', 'system_pack')",
+               [&](const MetricRow& row) -> Result<void> {
+                 const auto named = [&](const Error& error) {
+                   return Error(error).with(format("metric row {}", row.id));
+                 };
+                 if (row.packed) {
+                   const auto pack = track::MetricPack::read(row.body);
+                   if (!pack.ok()) return named(pack.error());
+                   keys.insert(pack->keys().begin(), pack->keys().end());
+                   return {};
+                 }
+                 const auto batch = track::read_batch(row.body);
+                 if (!batch.ok()) return named(batch.error());
+                 keys.insert(batch->keys.begin(), batch->keys.end());
+                 return {};
+               }));
   return keys;
-}
-
-Result<bool> compact_points(db::Session& session, const std::string& run_id, MetricKind kind,
-                            const std::string& id) {
-  track::PointsByKey series;
-  std::vector<std::string> ids;
-  TRY(
-      session.query("SELECT id, kind, body FROM metric_batches WHERE run_id = $1 AND "
-                    "kind IN ($2, $3) AND LENGTH(body) < $4 ORDER BY id LIMIT $5",
-                    {run_id, batch_kind(kind), pack_kind(kind), kSmallRowBytes, kMostCompactRows},
-                    [&](const db::Row& row) -> Result<void> {
-                      ids.emplace_back(row.text(0));
-                      return collect(row.text(0), row.text(1), row.bytes(2), "", series);
-                    }));
-  if (static_cast<int64_t>(ids.size()) < kCompactRows) return false;
-  for (auto& [key, points] : series) {
-    std::vector<std::vector<track::Point>> one;
-    one.push_back(std::move(points));
-    points = track::merge_points(std::move(one));
-  }
-  for (const std::string& old : ids)
-    TRY(session.execute("DELETE FROM metric_batches WHERE run_id = $1 AND id = $2", {run_id, old}));
-  TRY(insert_packs(session, run_id, kind, id, std::move(series)));
-  return true;
 }
 
 }  // namespace hearth::control

@@ -1,13 +1,19 @@
-// Metric points in the database: how a sync's points are kept, read back and compacted. Free
-// functions over a Session, for ingest (writes) and records (reads).
+// Metric points in the database: how points are kept, read back, summed up and compacted. Free
+// functions over a Session, for ingest and tracking (writes) and records (reads).
 //
 // A row of metric_batches holds a track::metric_batch (kinds `metric` and `system`, as they came)
-// or a track::metric_pack (kinds `metric_pack`, `system_pack`, merged). Reading merges all rows of
-// a run, so the same point twice (a client that sent it again) counts once.
+// or a track::metric_pack (kinds `metric_pack`, `system_pack`, merged), all of one attempt and
+// rank. Reading merges all rows of a run, so the same point twice (a client that sent it again)
+// counts once. Behind a key may stand what its points were measured on (kKeyMark, then any text).
+//
+// A row of run_metrics holds the track::metric_summary of a run's packs (a run with packs and
+// without it is of an older server: its packs are read); what is not yet compacted comes on top.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,32 +21,64 @@
 #include "base/clock.h"
 #include "db/database.h"
 #include "track/metric_chunk.h"
+#include "track/metric_summary.h"
 
 namespace hearth::control {
 
 constexpr int64_t kMostMetricKeys = 10'000;       // logged to one run; further keys are refused
+constexpr size_t kMostMetricKeyBytes = 1024;      // without what stands behind it
 constexpr int64_t kCompactRows = 64;              // so many small rows of a run are merged into one
 constexpr int64_t kMostCompactRows = 256;         // in one transaction
 constexpr int64_t kSmallRowBytes = 256 * 1024;    // larger rows are left as they are
-constexpr size_t kMostSeriesPoints = 10'000'000;  // read of one key; too_large over it
+constexpr size_t kMostSeriesPoints = 10'000'000;  // read in one call; too_large over it
+constexpr char kKeyMark = '\x1f';                 // ends the key proper
 
-enum class MetricKind { metric, system };  // logged by the job; sampled by the shim
+enum class MetricKind { metric, system };  // logged by job or client; sampled by the shim
 
 struct KeyPoint {
   std::string key;
   track::Point point;
 };
+// Which process logged; all zero for a client.
+struct PointSource {
+  std::string task_id;
+  int64_t attempt = 0;
+  int64_t rank = 0;
+};
 
-// Inside a write: keeps the points as one row; of kind `metric` also the latest of each key
-// (latest_metrics: `value`, or NULL and `special` = NaN, Infinity, -Infinity). Returns the keys
-// that were refused, their points are not kept: empty or too long ones, and new ones over
-// kMostMetricKeys.
+// Inside a write: keeps the points as one row. Returns the keys that were refused, their points are
+// not kept: empty or too long ones, and new ones over kMostMetricKeys.
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
-                                         const std::string& task_id, MetricKind kind,
+                                         const PointSource& source, MetricKind kind,
                                          const std::vector<KeyPoint>& points,
                                          const std::string& id);
+// The same without looking at the run's other keys, which the caller has counted.
+Result<std::set<std::string>> add_counted_points(db::Session& session, const std::string& run_id,
+                                                 const PointSource& source, MetricKind kind,
+                                                 const std::vector<KeyPoint>& points,
+                                                 const std::string& id);
 
-// All points of a key, sorted, each once. A row that is damaged is an error that names it.
+struct SourcedPoint {
+  track::Point point;
+  int64_t attempt = 0;
+  int64_t rank = 0;
+  uint32_t mark = 0;  // index into Series::marks
+};
+// Of one key, sorted, each point once.
+struct Series {
+  std::vector<SourcedPoint> points;
+  std::vector<std::string> marks;  // what stands behind the key; "" for most
+};
+struct RunSeries {
+  std::map<std::string, Series, std::less<>> keys;
+  std::vector<std::string> damaged;  // rows and chunks that cannot be read; the rest is here
+};
+enum class Attempts { newest, all };  // newest: what a later attempt has overtaken is left out
+// The series of these keys; with none of every key of kind `metric`.
+Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
+                           std::span<const std::string> keys, Attempts attempts = Attempts::newest);
+
+// All points of a key. A row that is damaged is an error that names it.
 Result<std::vector<track::Point>> read_series(db::Session& session, const std::string& run_id,
                                               std::string_view key);
 // As read_series, but at most about 4 x `buckets` points that keep first, last, least and greatest
@@ -48,12 +86,38 @@ Result<std::vector<track::Point>> read_series(db::Session& session, const std::s
 Result<std::vector<track::Point>> read_chart(db::Session& session, const std::string& run_id,
                                              std::string_view key, size_t buckets,
                                              track::Axis axis = track::Axis::step);
-// Every key of the run, sampled ones (`system/...`) included.
+// Every key of the run, sampled ones (`system/...`) included, without what stands behind them.
 Result<std::set<std::string>> read_keys(db::Session& session, const std::string& run_id);
 
-// Inside a write: merges the small rows of a run into one, if there are kCompactRows of them. True
-// when it did; call again then.
-Result<bool> compact_points(db::Session& session, const std::string& run_id, MetricKind kind,
-                            const std::string& id);
+// Of kind `metric`, by the key as it is kept. What is damaged is passed over.
+Result<track::SummaryByKey> read_summaries(db::Session& session, const std::string& run_id);
+// By the key proper.
+track::SummaryByKey without_marks(const track::SummaryByKey& summaries);
+
+// Small rows of a run, merged; made from a read, written by a write.
+struct Compaction {
+  struct Row {
+    PointSource source;
+    int64_t points = 0;
+    int64_t keys = 0;
+    Time first;
+    Bytes body;
+  };
+  MetricKind kind = MetricKind::metric;
+  std::vector<std::string> ids;  // they go
+  std::vector<Row> rows;         // they come
+  track::SummaryByKey summaries;
+  bool whole = false;                // the summaries are those of the whole run
+  std::vector<std::string> damaged;  // rows left as they are
+};
+// Nothing when fewer than `least` rows would go.
+Result<std::optional<Compaction>> plan_compaction(db::Session& session, const std::string& run_id,
+                                                  MetricKind kind, int64_t least = kCompactRows);
+// Inside a write. conflict: somebody else has merged these rows meanwhile; plan again.
+Result<void> compact(db::Session& session, const std::string& run_id, const Compaction& compaction,
+                     const std::string& id);
+// Both, until nothing is left to merge.
+Result<void> compact_run(db::Database& database, const std::string& run_id, MetricKind kind,
+                         const std::function<std::string()>& make_id, int64_t least = kCompactRows);
 
 }  // namespace hearth::control

@@ -92,12 +92,8 @@ void Ingest::State::count_rows(const std::string& run_id, int64_t rows) {
 }
 
 Result<void> Ingest::State::compact(const std::string& run_id, MetricKind kind) {
-  for (bool more = true; more;)
-    TRY(context.database.write([&](db::Session& session) -> Result<void> {
-      more = TRY(compact_points(session, run_id, kind, new_id(context.clock, context.random)));
-      return {};
-    }));
-  return {};
+  return compact_run(context.database, run_id, kind,
+                     [this] { return new_id(context.clock, context.random); });
 }
 
 Result<void> Ingest::State::compact_counted() {

@@ -107,12 +107,20 @@ class RecordWriter {
 
   // The points that add() collected, a row for each kind.
   Result<void> write_points() {
+    if (metrics_.empty() && samples_.empty()) return {};
+    PointSource source{.task_id = task_.id, .rank = task_.rank};
+    TRY(session_.query("SELECT number FROM attempts WHERE id = $1", {task_.attempt_id},
+                       [&](const db::Row& row) -> Result<void> {
+                         source.attempt = row.integer(0);
+                         return {};
+                       }));
     for (const auto& [kind, points] :
          {std::pair(MetricKind::metric, &metrics_), std::pair(MetricKind::system, &samples_)}) {
       if (points->empty()) continue;
-      const auto refused = TRY(add_points(session_, task_.run_id, task_.id, kind, *points,
-                                          new_id(context_.clock, context_.random)));
+      const std::string id = new_id(context_.clock, context_.random);
+      const auto refused = TRY(add_points(session_, task_.run_id, source, kind, *points, id));
       ++changes_.metric_rows;
+      if (kind == MetricKind::metric) TRY(db::note_run_change(session_, task_.run_id, id));
       for (const std::string& key : refused)
         TRY(refuse(last_, format("metric '{}': its name is empty or longer than a key may be, or "
                                  "the run has {} keys already",
@@ -154,7 +162,10 @@ class RecordWriter {
     last_ = TaskRecord{.seq = record.seq, .kind = record.kind};
     const Time time = record.time.micros != 0 ? record.time : now_;
     for (const auto& [key, value] : record.values)
-      to.push_back({prefix + key, {record.step.value_or(0), time, value}});
+      if (key.find(kKeyMark) != std::string::npos)
+        TRY(refuse(record, "the name of a metric has a control character"));
+      else
+        to.push_back({prefix + key, {record.step.value_or(0), time, value}});
     return {};
   }
   Result<void> add_params(const TaskRecord& record);

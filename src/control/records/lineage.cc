@@ -213,7 +213,8 @@ Result<Lineage> Records::lineage(const Identity& who, const std::string& project
     if (may_be("run") || may_be("job")) {
       auto run = TRY(if_found(State::find_run(session, name, where)));
       if (!run && is_id(name))
-        run = TRY(db::Table<Run>::find(session, "WHERE job_id = $1 LIMIT 1", {name}));
+        run = TRY(db::Table<Run>::find(session, "WHERE job_id = $1 ORDER BY created_at, id LIMIT 1",
+                                       {name}));
       if (run && sees(run->project)) roots.push_back(Walk::node_of(*run));
     }
     if (kind == "code")

@@ -15,10 +15,8 @@ class RecordsTest : public testing::Test {
   using Run = hearth::Run;  // testing::Test has a private one
   void add_metric(const Run& run, const std::string& key, double value, int64_t step = 1) {
     world.write([&](db::Session& session) -> Result<void> {
-      TRY(
-          session.execute("INSERT INTO latest_metrics (run_id, key, value, special, step, time) "
-                          "VALUES ($1, $2, $3, '', $4, 5)",
-                          {run.id, key, value, step}));
+      TRY(add_points(session, run.id, {}, MetricKind::metric, {{key, {step, {5}, value}}},
+                     new_id()));
       return {};
     });
   }
@@ -79,8 +77,8 @@ TEST_F(RecordsTest, MetricsOverSteps) {
     points.push_back({"loss", {step, world.clock.now(), step == 5000 ? 99.0 : 1.0 / (step + 1)}});
   world.write([&](db::Session& session) -> Result<void> {
     EXPECT_TRUE(
-        TRY(add_points(session, run.id, "task", MetricKind::metric, points, new_id())).empty());
-    EXPECT_TRUE(TRY(add_points(session, run.id, "task", MetricKind::system,
+        TRY(add_points(session, run.id, {"task"}, MetricKind::metric, points, new_id())).empty());
+    EXPECT_TRUE(TRY(add_points(session, run.id, {"task"}, MetricKind::system,
                                {{"system/worker-0/cpu", {1, world.clock.now(), 3}}}, new_id()))
                     .empty());
     return {};

@@ -2,29 +2,20 @@
 #include "base/id.h"
 #include "control/metric_points.h"
 #include "control/records/state.h"
-#include "domain/scalar.h"
 
 namespace hearth::control {
 namespace {
 
 constexpr int64_t kRowsAtOnce = 200;
-constexpr int64_t kMostScanned = 20'000;     // of one call; the list goes on by its cursor
-constexpr int64_t kMostMetricKeys = 10'000;  // of one run
+constexpr int64_t kMostScanned = 20'000;  // of one call; the list goes on by its cursor
 constexpr size_t kMostTags = 500;
 constexpr size_t kLongestTag = 5000;
 
 Result<void> add_metrics(db::Session& session, Run& run) {
   run.metrics.clear();
-  return session.query(
-      "SELECT key, value, special, step, time FROM latest_metrics WHERE run_id = $1 "
-      "ORDER BY key LIMIT $2",
-      {run.id, kMostMetricKeys}, [&](const db::Row& row) -> Result<void> {
-        LatestMetric& metric = run.metrics[std::string(row.text(0))];
-        metric.value = row.null(1) ? real_of(row.text(2)).value_or(0) : row.real(1);
-        metric.step = row.integer(3);
-        metric.time.micros = row.integer(4);
-        return {};
-      });
+  for (const auto& [key, summary] : without_marks(TRY(read_summaries(session, run.id))))
+    run.metrics[key] = {summary.last.value, summary.last.step, summary.last.time};
+  return {};
 }
 
 bool names_metrics(const FilterNode& filter) {

@@ -1,0 +1,32 @@
+// Rows of metric_batches, for the parts of the metric store.
+#pragma once
+
+#include <functional>
+
+#include "control/ingest/metric_store.h"
+
+namespace hearth::control {
+
+std::string batch_kind(MetricKind kind);
+std::string pack_kind(MetricKind kind);
+
+// One row; valid during the callback.
+struct MetricRow {
+  std::string_view id;
+  bool packed = false;
+  PointSource source;
+  std::span<const std::byte> body;
+};
+// Rows of a run with `condition` (SQL), in the order of their ids.
+Result<void> each_row(db::Session& session, const std::string& run_id, std::string_view condition,
+                      const std::function<Result<void>(const MetricRow&)>& each,
+                      int64_t most_rows = INT64_MAX);
+// The points of a row's keys that are wanted; what cannot be read is named in `damaged`.
+Result<void> each_point(
+    const MetricRow& row, const std::function<bool(std::string_view)>& wanted,
+    const std::function<void(std::string_view, std::span<const track::Point>)>& each,
+    std::vector<std::string>& damaged);
+Result<void> insert_row(db::Session& session, const std::string& run_id, const std::string& id,
+                        const std::string& kind, const Compaction::Row& row);
+
+}  // namespace hearth::control

@@ -1,0 +1,130 @@
+#include "track/metric_summary.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/format.h"
+#include "track/coding.h"
+#include "track/metric_batch.h"
+
+namespace hearth::track {
+namespace {
+
+constexpr uint32_t kMagic = 0x31534d48;  // "HMS1"
+constexpr size_t kHeaderBytes = 8;
+constexpr size_t kLeastKeyBytes = 15;
+constexpr uint8_t kFinite = 1, kOneValue = 2;
+
+Error damaged(std::string_view what) {
+  return Error::internal(format("the metric summary is damaged: {}", what));
+}
+
+bool equal_bits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+void put_summary(Bytes& out, const MetricSummary& s) {
+  const bool one = s.finite && equal_bits(s.min, s.last.value) && equal_bits(s.max, s.last.value);
+  out.push_back(static_cast<std::byte>((s.finite ? kFinite : 0) | (one ? kOneValue : 0)));
+  put_varint(out, zigzag(s.attempt));
+  put_varint(out, zigzag(s.first_step));
+  put_varint(out, zigzag(wrapping_sub(s.last.step, s.first_step)));
+  put_varint(out, zigzag(s.last.time.micros));
+  put_fixed(out, s.last.value);
+  if (!s.finite || one) return;
+  put_fixed(out, s.min);
+  put_fixed(out, s.max);
+}
+
+MetricSummary get_summary(Decoder& in) {
+  MetricSummary s;
+  const auto flags = in.fixed<uint8_t>();
+  s.attempt = unzigzag(in.varint());
+  s.first_step = unzigzag(in.varint());
+  s.last.step = wrapping_add(s.first_step, unzigzag(in.varint()));
+  s.last.time.micros = unzigzag(in.varint());
+  s.last.value = in.fixed<double>();
+  s.finite = (flags & kFinite) != 0;
+  if (!s.finite) return s;
+  const bool one = (flags & kOneValue) != 0;
+  s.min = one ? s.last.value : in.fixed<double>();
+  s.max = one ? s.last.value : in.fixed<double>();
+  return s;
+}
+
+}  // namespace
+
+MetricSummary summary_of(const Point& point, int64_t attempt) {
+  const bool finite = std::isfinite(point.value);
+  return {.attempt = attempt,
+          .first_step = point.step,
+          .last = point,
+          .finite = finite,
+          .min = finite ? point.value : 0,
+          .max = finite ? point.value : 0};
+}
+
+bool merge(MetricSummary& summary, const MetricSummary& other) {
+  if (summary.attempt < other.attempt) {
+    MetricSummary later = other;
+    const bool whole = merge(later, summary);
+    summary = later;
+    return whole;
+  }
+  const bool later = summary.attempt > other.attempt;
+  const bool overtaken = later && other.last.step >= summary.first_step;
+  if (!later) summary.first_step = std::min(summary.first_step, other.first_step);
+  if (!overtaken && before(summary.last, other.last)) summary.last = other.last;
+  if (other.finite) {
+    summary.min = summary.finite ? std::min(summary.min, other.min) : other.min;
+    summary.max = summary.finite ? std::max(summary.max, other.max) : other.max;
+    summary.finite = true;
+  }
+  return !overtaken;
+}
+
+Bytes encode_summaries(const SummaryByKey& summaries) {
+  Bytes out;
+  put_fixed(out, kMagic);
+  put_fixed(out, uint32_t{0});
+  put_varint(out, summaries.size());
+  std::string_view last;
+  for (const auto& [key, summary] : summaries) {
+    const auto [at, unused] = std::ranges::mismatch(last, key);
+    const auto shared = static_cast<size_t>(at - last.begin());
+    put_varint(out, shared);
+    put_varint(out, key.size() - shared);
+    put_bytes(out, as_bytes(std::string_view(key).substr(shared)));
+    put_summary(out, summary);
+    last = key;
+  }
+  set_fixed(out.data() + sizeof kMagic, crc32c(std::span(out).subspan(kHeaderBytes)));
+  return out;
+}
+
+Result<SummaryByKey> decode_summaries(std::span<const std::byte> bytes) {
+  Decoder in(bytes);
+  if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
+  const auto crc = in.fixed<uint32_t>();
+  if (!in.ok() || crc != crc32c(bytes.subspan(kHeaderBytes)))
+    return damaged("it fails its checksum");
+  const uint64_t count = in.varint();
+  if (count > in.left() / kLeastKeyBytes) return damaged("it lacks keys");
+  SummaryByKey summaries;
+  std::string key;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t shared = in.varint();
+    const uint64_t rest = in.varint();
+    if (!in.ok() || shared > key.size() || rest > kMostKeyBytes || shared + rest > kMostKeyBytes)
+      return damaged("a key's length is out of bounds");
+    std::string next = key.substr(0, shared).append(as_text(in.bytes(rest)));
+    if (i > 0 && next <= key) return damaged("its keys are out of order");
+    key = std::move(next);
+    summaries.emplace_hint(summaries.end(), key, get_summary(in));
+  }
+  if (!in.ok() || in.left() != 0) return damaged("its length does not fit its keys");
+  return summaries;
+}
+
+}  // namespace hearth::track
