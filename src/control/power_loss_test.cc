@@ -11,6 +11,7 @@
 #include "control/ingest/metric_store.h"
 #include "control/jobs/jobs.h"
 #include "control/small_world_test.h"
+#include "control/tracking/tracking.h"
 #include "db/sqlite/watched_vfs.h"
 #include "executors/mock/mock_executor.h"
 #include "os/crash_image.h"
@@ -24,6 +25,8 @@ constexpr int kJobs = 14;
 constexpr int kBatches = 4;  // of lines and metrics, for each job
 constexpr int kLinesOfBatch = 25;
 constexpr int kPointsOfBatch = 5;
+constexpr int kClientBatches = 5;  // of metrics, of each client's run
+constexpr Duration kKeepDeleted = Duration::seconds(1);
 
 // The crash group looks at more.
 int points() {
@@ -91,6 +94,8 @@ struct Machine {
     ingest = std::make_unique<Ingest>(
         context(), IngestOptions{.directory = root + "/logs", .seal_bytes = int64_t{1} << 40});
     need(ingest->start());
+    tracking = std::make_unique<Tracking>(context(), *access,
+                                          TrackingOptions{.keep_deleted = kKeepDeleted});
   }
   ~Machine() {
     jobs->stop();
@@ -106,6 +111,7 @@ struct Machine {
   std::unique_ptr<Access> access;
   std::unique_ptr<Jobs> jobs;
   std::unique_ptr<Ingest> ingest;
+  std::unique_ptr<Tracking> tracking;
 };
 
 // What the test sent of one job, and how it is to end.
@@ -124,6 +130,8 @@ struct Acknowledged {
   std::map<std::string, int64_t> lines, steps, checkpoints;  // by job
   std::map<std::string, JobState> ends;
   std::vector<std::string> jobs;
+  std::map<std::string, int64_t> points;   // by client's run
+  std::set<std::string> collecting, gone;  // client's runs that were deleted
 };
 
 class WholePowerLossTest : public ::testing::Test {
@@ -160,7 +168,10 @@ class WholePowerLossTest : public ::testing::Test {
     recorder = need(os::PowerRecorder::start(root));
     os::set_file_observer(recorder.get());
     need(machine->jobs->start());
-    for (int i = 0; i < kJobs; ++i) one_job(*machine, *recorder, i);
+    for (int i = 0; i < kJobs; ++i) {
+      one_job(*machine, *recorder, i);
+      one_client(*machine, *recorder, i);
+    }
     const os::Recording recording = need(recorder->recording());
     os::set_file_observer(nullptr);
     machine.reset();
@@ -198,6 +209,37 @@ class WholePowerLossTest : public ::testing::Test {
     }
     push_state(machine, sent, last);
     recorder.mark("end " + sent.id);
+  }
+
+  // A client's run: batches of two metrics, merged at its end; every third is deleted and
+  // collected.
+  void one_client(Machine& machine, os::PowerRecorder& recorder, int number) {
+    Tracking& tracking = *machine.tracking;
+    const std::string run = need(tracking.create_run(member(), {.name = "client"})).run.id;
+    recorder.mark(format("points {} 0", run));
+    int64_t step = 0;
+    for (int batch = 0; batch < kClientBatches; ++batch) {
+      LogBatch points;
+      for (int i = 0; i < kPointsOfBatch; ++i, ++step)
+        for (const char* key : {"loss", "acc"})
+          points.metrics.push_back({.key = key,
+                                    .value = static_cast<double>(step) / 8,
+                                    .time = machine.clock.now(),
+                                    .step = step});
+      points.params.emplace_back(format("p{}", batch), "1");
+      need(tracking.log_batch(member(), run, points));
+      recorder.mark(format("points {} {}", run, step));
+    }
+    if (number % 2 == 0) {
+      need(tracking.update_run(member(), run, {.status = RunStatus::finished}));
+      need(tracking.tidy());
+    }
+    if (number % 3 != 0) return;
+    recorder.mark("collecting " + run);
+    need(tracking.delete_run(member(), run));
+    machine.clock.advance(Duration{2 * kKeepDeleted.micros});
+    need(tracking.tidy());
+    recorder.mark("gone " + run);
   }
 
   static void push_state(Machine& machine, const Sent& sent, StateRecord state) {
@@ -279,6 +321,9 @@ class WholePowerLossTest : public ::testing::Test {
       if (parts[0] == "steps") all.steps[id] = count;
       if (parts[0] == "checkpoints") all.checkpoints[id] = count;
       if (parts[0] == "end") all.ends[id] = of(id).end;
+      if (parts[0] == "points") all.points[id] = count;
+      if (parts[0] == "collecting") all.collecting.insert(id);
+      if (parts[0] == "gone") all.gone.insert(id);
     }
     return all;
   }
@@ -299,7 +344,36 @@ class WholePowerLossTest : public ::testing::Test {
     for (const std::string& id : wanted.jobs)
       if (auto words = lost_of(machine, of(id), wanted); !words.empty())
         return format("job {}: {}", of(id).name, words);
+    for (const auto& [run, steps] : wanted.points)
+      if (auto words = lost_of_client(machine, wanted, run, steps); !words.empty())
+        return format("run {}: {}", run, words);
     return lost_ends(machine, wanted);
+  }
+
+  // Every acknowledged point once, from history and summary alike; nothing of a run that is gone.
+  std::string lost_of_client(Machine& machine, const Acknowledged& wanted, const std::string& run,
+                             int64_t steps) const {
+    const auto found = machine.tracking->get_run(member(), run);
+    if (!found.ok()) return wanted.collecting.contains(run) ? "" : found.error().text();
+    if (wanted.gone.contains(run)) return "it is there still";
+    for (const char* key : {"loss", "acc"}) {
+      const auto page = machine.tracking->history(member(), {.run_id = run, .key = key});
+      if (!page.ok()) return page.error().text();
+      if (!page->damaged.empty()) return page->damaged.front();
+      const auto count = static_cast<int64_t>(page->points.size());
+      if (count < steps || count % kPointsOfBatch != 0)
+        return format("{} points of {} are there of {}", count, key, steps);
+      for (int64_t i = 0; i < count; ++i)
+        if (const HistoryPoint& point = page->points[static_cast<size_t>(i)];
+            point.step != i || point.value != static_cast<double>(i) / 8)
+          return format("point {} of {} is of step {}", i, key, point.step);
+      const auto latest = found->run.metrics.find(key);
+      if (count > 0 && (latest == found->run.metrics.end() || latest->second.step != count - 1))
+        return format("the summary of {} does not end at step {}", key, count - 1);
+      if (static_cast<int64_t>(found->run.params.size()) != count / kPointsOfBatch)
+        return "params and points of a batch are not together";
+    }
+    return "";
   }
 
   std::string lost_of(Machine& machine, const Sent& sent, const Acknowledged& wanted) {

@@ -26,6 +26,10 @@ struct Column {
   Which which = Which::last;
 };
 
+// A field of our own filter language and of our lists: params.K, tags.K, metrics.K (also with .min
+// or .max behind it), or a member of Run. Nothing if runs cannot be compared by it.
+std::optional<Column> run_column(const std::string& field);
+
 enum class Compare {
   equal,
   not_equal,
@@ -90,9 +94,11 @@ struct RunSearch {
   // anew.
   std::string snapshot;
   int64_t skip = 0;
-  bool with_metrics = true;  // false: leaves Run::metrics empty
-  // Only these metrics; none: all.
-  std::vector<std::string> metric_keys;
+  bool with_metrics = true;              // false: leaves Run::metrics empty
+  std::vector<std::string> metric_keys;  // only these metrics; none: all
+  bool with_bounds = false;              // fills FoundRun::bounds
+  // Also what is on disk alone: git, environment, code, used datasets, models of Run. Dearer.
+  bool whole = false;
 };
 struct RunDataset {
   std::string experiment_id, name, digest, context;

@@ -97,6 +97,7 @@ struct LogBatch {
 struct DatasetInput {
   std::string name, digest, source_type, source, schema, profile;
   Texts tags;  // mlflow.data.context: training, validation...
+  bool operator==(const DatasetInput&) const = default;
 };
 struct ModelUse {
   std::string model_id;
@@ -141,8 +142,8 @@ struct HistoriesQuery {
   std::vector<std::string> run_ids, keys;
   int64_t most_points = 25'000;  // in all, in the order of run_ids, keys and steps
 };
-// Of one key, sampled: at most `most_per_run` points of each run, spread evenly over the steps that
-// all these runs have, the first and the last step of each run always among them.
+// Of one key, sampled: points of at most `most_per_run` steps, spread evenly over the steps of all
+// these runs together, and the first and the last of each run besides.
 struct IntervalQuery {
   std::vector<std::string> run_ids;
   std::string key;

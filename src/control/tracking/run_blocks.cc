@@ -1,0 +1,254 @@
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "control/metric_points.h"
+#include "control/tracking/blocks.h"
+#include "control/tracking/run_index.h"
+#include "db/tables.h"
+#include "track/metric_column.h"
+
+namespace hearth::control {
+namespace {
+
+constexpr std::string_view kSummedUp = "metric_summaries";
+constexpr int64_t kMostCompacted = 200;  // runs in one round of upkeep
+constexpr int kMostBlocks = 50;          // in one round of upkeep
+constexpr std::string_view kEnded = "('finished', 'failed', 'killed')";
+
+struct Summed {
+  std::string run_id;
+  Bytes body;
+};
+
+Result<std::vector<std::string>> texts(db::Session& session, std::string_view sql,
+                                       std::initializer_list<db::Value> values) {
+  std::vector<std::string> all;
+  TRY(session.query(sql, values, [&](const db::Row& row) -> Result<void> {
+    all.emplace_back(row.text(0));
+    return {};
+  }));
+  return all;
+}
+
+// Column rows of a block: key to encoded values.
+Result<std::map<std::string, Bytes>> columns_of(const std::vector<Summed>& runs) {
+  std::map<std::string, std::vector<track::ColumnValue>> values;
+  for (size_t place = 0; place < runs.size(); ++place) {
+    const auto summaries = TRY(track::decode_summaries(runs[place].body));
+    for (const auto& [key, s] : without_marks(summaries))
+      values[key].push_back({static_cast<uint32_t>(place), s.finite, s.last.value, s.min, s.max});
+  }
+  std::map<std::string, Bytes> columns;
+  for (const auto& [key, column] : values) columns[key] = track::encode_column(column);
+  return columns;
+}
+
+Result<void> write_block(db::Session& session, const std::vector<Summed>& runs,
+                         const std::map<std::string, Bytes>& columns) {
+  const int64_t block = TRY(db::next_number(session, "metric_blocks"));
+  std::vector<std::string> ids;
+  for (const Summed& run : runs) {
+    // Only as it was read.
+    const int64_t taken = TRY(session.execute(
+        "UPDATE run_metrics SET block = $1 WHERE run_id = $2 AND block = 0 AND body = $3",
+        {block, run.run_id, run.body}));
+    if (taken != 1) return Error::conflict("a run has got points meanwhile");
+    ids.push_back(run.run_id);
+  }
+  const std::string text = format("{}", join(ids, "\n"));  // by place
+  TRY(session.execute("INSERT INTO metric_blocks (block, body) VALUES ($1, $2)",
+                      {block, Bytes(as_bytes(text).begin(), as_bytes(text).end())}));
+  for (const auto& [key, body] : columns)
+    TRY(session.execute("INSERT INTO metric_columns (key, block, body) VALUES ($1, $2, $3)",
+                        {key, block, body}));
+  return {};
+}
+
+Result<void> drop_block(db::Session& session, int64_t block) {
+  TRY(session.execute("UPDATE run_metrics SET block = 0 WHERE block = $1", {block}));
+  TRY(session.execute("DELETE FROM metric_columns WHERE block = $1", {block}));
+  TRY(session.execute("DELETE FROM metric_blocks WHERE block = $1", {block}));
+  return {};
+}
+
+// Ended runs that no block has, if they are enough for one.
+Result<std::vector<Summed>> next_block(db::Session& session, int64_t block_runs) {
+  std::vector<Summed> runs;
+  int64_t waiting = 0;
+  TRY(session.query("SELECT COUNT(*) FROM run_metrics WHERE block = 0", {},
+                    [&](const db::Row& row) -> Result<void> {
+                      waiting = row.integer(0);
+                      return {};
+                    }));
+  if (waiting < block_runs) return runs;
+  TRY(session.query(
+      format("SELECT run_metrics.run_id, run_metrics.body FROM run_metrics JOIN runs ON "
+             "runs.id = run_metrics.run_id WHERE block = 0 AND runs.status IN {} "
+             "ORDER BY run_metrics.run_id LIMIT $1",
+             kEnded),
+      {block_runs}, [&](const db::Row& row) -> Result<void> {
+        const auto body = row.bytes(1);
+        runs.push_back({std::string(row.text(0)), Bytes(body.begin(), body.end())});
+        return {};
+      }));
+  if (static_cast<int64_t>(runs.size()) < block_runs) runs.clear();
+  return runs;
+}
+
+}  // namespace
+
+Result<bool> is_summed_up(db::Session& session) {
+  return TRY(db::get_setting(session, std::string(kSummedUp))).has_value();
+}
+
+Result<void> sum_up_older(db::Database& database) {
+  bool done = false;
+  std::vector<std::string> older;
+  TRY(database.read([&](db::Session& session) -> Result<void> {
+    done = TRY(is_summed_up(session));
+    if (done) return {};
+    older = TRY(texts(session,
+                      "SELECT DISTINCT run_id FROM metric_batches WHERE kind = 'metric_pack' AND "
+                      "run_id NOT IN (SELECT run_id FROM run_metrics)",
+                      {}));
+    return {};
+  }));
+  if (done) return {};
+  for (const std::string& run_id : older) {
+    track::SummaryByKey summaries;
+    TRY(database.read([&](db::Session& session) -> Result<void> {
+      summaries = TRY(read_summaries(session, run_id));
+      return {};
+    }));
+    // Who was quicker (a compaction) has it right.
+    TRY(database.write([&](db::Session& session) -> Result<void> {
+      TRY(session.execute(
+          "INSERT INTO run_metrics (run_id, keys, block, body) VALUES ($1, $2, 0, "
+          "$3) ON CONFLICT (run_id) DO NOTHING",
+          {run_id, static_cast<int64_t>(summaries.size()), track::encode_summaries(summaries)}));
+      return {};
+    }));
+  }
+  return database.write(
+      [&](db::Session& session) { return db::set_setting(session, std::string(kSummedUp), "1"); });
+}
+
+Result<void> compact_open(db::Database& database, const std::function<std::string()>& make_id) {
+  std::vector<std::string> open;
+  TRY(database.read([&](db::Session& session) -> Result<void> {
+    open = TRY(texts(session,
+                     format("SELECT DISTINCT metric_batches.run_id FROM metric_batches JOIN runs "
+                            "ON runs.id = metric_batches.run_id WHERE kind = 'metric' AND "
+                            "runs.status IN {} LIMIT $1",
+                            kEnded),
+                     {kMostCompacted}));
+    return {};
+  }));
+  for (const std::string& run_id : open)
+    TRY(compact_run(database, run_id, MetricKind::metric, make_id, 1));
+  return {};
+}
+
+Result<void> seal_blocks(db::Database& database, int64_t block_runs) {
+  for (int round = 0; round < kMostBlocks; ++round) {
+    std::vector<Summed> runs;
+    TRY(database.read([&](db::Session& session) -> Result<void> {
+      runs = TRY(next_block(session, block_runs));
+      return {};
+    }));
+    if (runs.empty()) return {};
+    const auto columns = TRY(columns_of(runs));
+    const auto done =
+        database.write([&](db::Session& session) { return write_block(session, runs, columns); });
+    if (!done.ok() && done.error().code == Code::conflict) return {};  // in the next round
+    TRY(done);
+  }
+  return {};
+}
+
+Result<void> drop_blocks(db::Database& database) {
+  std::map<int64_t, int64_t> runs, left;
+  TRY(database.read([&](db::Session& session) -> Result<void> {
+    runs.clear();
+    left.clear();
+    TRY(session.query(
+        "SELECT block, body FROM metric_blocks", {}, [&](const db::Row& row) -> Result<void> {
+          runs[row.integer(0)] = static_cast<int64_t>(split(as_text(row.bytes(1)), '\n').size());
+          return {};
+        }));
+    if (runs.empty()) return {};
+    return session.query("SELECT block, COUNT(*) FROM run_metrics WHERE block > 0 GROUP BY block",
+                         {}, [&](const db::Row& row) -> Result<void> {
+                           left[row.integer(0)] = row.integer(1);
+                           return {};
+                         });
+  }));
+  for (const auto& [block, count] : runs)
+    if (left[block] * 2 < count)
+      TRY(database.write([&](db::Session& session) { return drop_block(session, block); }));
+  return {};
+}
+
+// --- the index reads them -----------------------------------------------------------------------
+
+Result<void> RunIndex::load_blocks(db::Session& session) {
+  std::set<int64_t> there;
+  TRY(session.query("SELECT block FROM metric_blocks", {}, [&](const db::Row& row) -> Result<void> {
+    there.insert(row.integer(0));
+    return {};
+  }));
+  std::erase_if(blocks_, [&](const auto& entry) { return !there.contains(entry.first); });
+  for (const int64_t block : there) {
+    if (blocks_.contains(block)) continue;
+    TRY(session.query("SELECT body FROM metric_blocks WHERE block = $1", {block},
+                      [&](const db::Row& row) -> Result<void> {
+                        auto& slots = blocks_[block];
+                        for (const std::string_view id : split(as_text(row.bytes(0)), '\n')) {
+                          const auto at = slots_.find(std::string(id));
+                          slots.push_back(at == slots_.end() ? Words::kNone : at->second);
+                        }
+                        return {};
+                      }));
+  }
+  return {};
+}
+
+Result<void> RunIndex::load_block_columns(db::Session& session, const std::set<uint32_t>& keys,
+                                          const std::vector<bool>& done) {
+  TRY(load_blocks(session));
+  std::set<uint32_t> unread;  // slots whose column is damaged
+  for (const uint32_t key : keys) {
+    MetricColumn& column = *columns_.at(key);
+    TRY(session.query(
+        "SELECT block, body FROM metric_columns WHERE key = $1 ORDER BY block", {words_.text(key)},
+        [&](const db::Row& row) -> Result<void> {
+          const auto block = blocks_.find(row.integer(0));
+          if (block == blocks_.end()) return {};
+          const auto values = track::decode_column(row.bytes(1));
+          if (!values.ok()) {
+            log_error("metric column {}, block {}: {}; the runs' summaries are read in its place",
+                      words_.text(key), row.integer(0), values.error().detail);
+            unread.insert(block->second.begin(), block->second.end());
+            return {};
+          }
+          for (const track::ColumnValue& value : *values) {
+            if (value.place >= block->second.size()) continue;
+            const uint32_t slot = block->second[value.place];
+            if (slot == Words::kNone || done[slot]) continue;
+            column.last[slot] = value.last;
+            column.min[slot] = value.min;
+            column.max[slot] = value.max;
+            column.state[slot] = value.finite ? kPresent | kFinite : kPresent;
+          }
+          return {};
+        }));
+  }
+  for (const uint32_t slot : unread)
+    if (slot != Words::kNone && !done[slot])
+      put_row(slot, TRY(read_summaries(session, runs_[slot].id)), &keys);
+  return {};
+}
+
+}  // namespace hearth::control

@@ -1,0 +1,162 @@
+// All runs in memory, for search: their members, params and tags with interned texts, and metrics
+// by columns that are loaded at the first use of a key.
+//
+// What is on disk is the truth. Every change of a run's row is in the journal (db/tables.h), which
+// each search reads on from where it was; points that were logged here are applied right after
+// their commit, those of shims come by the journal. What was missed (a crash, rows dropped for
+// room) is read again from the summaries.
+//
+// Thread-safe. One lock for all: searches share it. It is held while rows and columns are read
+// from the database at their first use.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "control/metric_points.h"
+#include "control/tracking/run_search.h"
+#include "db/database.h"
+
+namespace hearth::control {
+
+// Texts with numbers.
+class Words {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t number(std::string_view text) {
+    const auto found = numbers_.find(text);
+    if (found != numbers_.end()) return found->second;
+    texts_.emplace_back(text);
+    const auto next = static_cast<uint32_t>(texts_.size() - 1);
+    numbers_.emplace(texts_.back(), next);
+    return next;
+  }
+  uint32_t find(std::string_view text) const {
+    const auto found = numbers_.find(text);
+    return found == numbers_.end() ? kNone : found->second;
+  }
+  const std::string& text(uint32_t number) const { return texts_[number]; }
+  size_t size() const { return texts_.size(); }
+
+ private:
+  std::deque<std::string> texts_;  // stay where they are
+  std::unordered_map<std::string_view, uint32_t> numbers_;
+};
+
+using KeyValues = std::vector<std::pair<uint32_t, uint32_t>>;  // words, by key
+
+struct IndexedRun {
+  std::string id, name;
+  uint32_t project = 0, experiment = 0, owner = 0, user = 0, job = 0, parent = 0;  // words
+  RunStatus status = RunStatus::scheduled;
+  bool there = false;  // false: the run is gone for good
+  Time created_at, started_at, finished_at, deleted_at;
+  int64_t version = -1;
+  KeyValues params, tags;
+  std::vector<std::array<uint32_t, 3>> datasets;  // name, digest, context
+};
+
+struct Cell {
+  uint32_t key = 0;  // word
+  track::MetricSummary summary;
+};
+using MetricCells = std::vector<Cell>;  // by key
+
+struct MetricColumn {
+  std::vector<double> last, min, max;
+  std::vector<uint8_t> state;  // kAbsent...
+  uint64_t used = 0;
+};
+constexpr uint8_t kAbsent = 0, kPresent = 1, kFinite = 2;
+
+class RunIndex {
+ public:
+  RunIndex(db::Database& database, size_t most_bytes)
+      : database_(database), most_bytes_(most_bytes) {}
+
+  Result<void> load();
+  void experiments_changed();
+  // Points that are committed.
+  void apply(const std::string& run_id, int64_t attempt, const std::vector<KeyPoint>& points);
+  // True when the run is known to stay within kMostMetricKeys with these points.
+  bool has_room(const std::string& run_id, const std::vector<KeyPoint>& points) const;
+  // The journal up to here is taken in; -1 before the first load.
+  int64_t seen() const;
+
+  // What a search works on, under the lock.
+  struct View {
+    const std::deque<IndexedRun>& runs;
+    const Words& words;
+    const std::map<std::string, Experiment>& experiments;
+    const std::map<uint32_t, std::unique_ptr<MetricColumn>>& columns;
+    const std::vector<std::unique_ptr<MetricCells>>& rows;  // null: not in memory
+    uint64_t generation;  // numbers of runs are good for as long as this stays
+    const MetricColumn* column(std::string_view key) const {
+      const auto at = columns.find(words.find(key));
+      return at == columns.end() ? nullptr : at->second.get();
+    }
+  };
+  // Brings all up to date, sees to it that the columns of these keys are in memory, and runs
+  // `work`, which changes nothing.
+  Result<void> read(const std::vector<std::string>& metric_keys,
+                    const std::function<Result<void>(const View&)>& work);
+  // As read(), then with the rows of those that `choose` named in memory.
+  Result<void> read_rows(const std::vector<std::string>& metric_keys,
+                         const std::function<Result<std::vector<uint32_t>>(const View&)>& choose,
+                         const std::function<Result<void>(const View&)>& work);
+  // Every row in memory, if the bound allows; else too_large.
+  Result<void> read_all_rows(const std::function<Result<void>(const View&)>& work);
+
+ private:
+  View view() const { return {runs_, words_, experiments_, columns_, rows_, generation_}; }
+  Result<void> refresh();
+  Result<void> refresh_locked(db::Session& session);
+  Result<void> load_locked(db::Session& session);
+  Result<void> load_experiments(db::Session& session);
+  Result<void> load_datasets(db::Session& session, const std::string& run_id);
+  Result<void> load_run(db::Session& session, const std::string& id);
+  void put_run(const Run& run);
+  Result<void> ensure_columns(const std::vector<std::string>& keys);
+  bool lacks(const std::vector<std::string>& keys) const;
+  Result<void> load_columns(db::Session& session, const std::set<uint32_t>& keys);
+  Result<void> load_blocks(db::Session& session);
+  Result<void> load_block_columns(db::Session& session, const std::set<uint32_t>& keys,
+                                  const std::vector<bool>& done);
+  Result<void> load_open_rows(db::Session& session, const std::set<uint32_t>& keys,
+                              std::vector<bool>& done);
+  Result<void> load_rows(db::Session& session, const std::vector<uint32_t>& slots);
+  Result<void> reload_stale(db::Session& session);
+  void put_row(uint32_t slot, const track::SummaryByKey& summaries,
+               const std::set<uint32_t>* keys = nullptr);
+  void put_cell(uint32_t slot, const Cell& cell);
+  void drop_row(uint32_t slot);
+  void make_room();
+
+  db::Database& database_;
+  const size_t most_bytes_;
+  mutable std::shared_mutex mutex_;  // guards what follows
+  bool loaded_ = false;
+  bool experiments_stale_ = true;
+  int64_t seen_ = -1;
+  Words words_;
+  std::deque<IndexedRun> runs_;
+  std::unordered_map<std::string, uint32_t> slots_;
+  std::map<std::string, Experiment> experiments_;
+  std::vector<std::unique_ptr<MetricCells>> rows_;  // by slot
+  size_t row_bytes_ = 0;
+  std::map<uint32_t, std::unique_ptr<MetricColumn>> columns_;  // by key
+  std::set<uint32_t> stale_;  // slots whose row and columns are to be read again
+  uint64_t uses_ = 0;
+  uint64_t generation_ = 0;
+  std::map<int64_t, std::vector<uint32_t>> blocks_;  // slots by place; blocks never change
+  bool summed_up_ = false;                           // every run with packs has its summary
+};
+
+}  // namespace hearth::control

@@ -1,0 +1,106 @@
+// What goes on in the background: small rows merged, the journal cut, deleted runs collected.
+#include "base/id.h"
+#include "base/log.h"
+#include "control/tracking/blocks.h"
+#include "control/tracking/state.h"
+#include "db/tables.h"
+
+namespace hearth::control {
+
+Result<void> Tracking::State::compact_due() {
+  std::map<std::string, int64_t> due;  // run -> rows that must go at least
+  {
+    const std::lock_guard lock(mutex);
+    std::erase_if(new_rows, [&](const auto& entry) {
+      if (entry.second < kCompactRows) return false;
+      due[entry.first] = kCompactRows;
+      return true;
+    });
+    for (const std::string& run_id : ended) due[run_id] = 1;
+    ended.clear();
+  }
+  for (const auto& [run_id, least] : due)
+    TRY(compact_run(
+        context.database, run_id, MetricKind::metric, [this] { return make_id(); }, least));
+  return {};
+}
+
+// What the index has taken in is of no use any more.
+Result<void> Tracking::State::trim_journal() {
+  const int64_t seen = index.seen();
+  if (seen < 0) return {};
+  int64_t first = 0;
+  TRY(context.database.read([&](db::Session& session) {
+    first = seen + 1;
+    return session.query("SELECT seq FROM run_changes ORDER BY seq LIMIT 1", {},
+                         [&](const db::Row& row) -> Result<void> {
+                           first = row.integer(0);
+                           return {};
+                         });
+  }));
+  // Rarely and much rather than always and little.
+  if (seen - first < kMostJournal / 2) return {};
+  return context.database.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute("DELETE FROM run_changes WHERE seq <= $1",
+                        {std::min(seen, first + kMostJournal)}));
+    return {};
+  });
+}
+
+Result<void> Tracking::State::collect_deleted() {
+  if (options.keep_deleted.micros == 0) return {};
+  const Time before = context.clock.now() - options.keep_deleted;
+  for (bool more = true; more;) {
+    TRY(context.database.write([&](db::Session& session) -> Result<void> {
+      const auto gone = TRY(db::Table<Run>::select(
+          session, "WHERE deleted_at > 0 AND deleted_at < $1 ORDER BY deleted_at LIMIT $2",
+          {before.micros, kMostCollected}));
+      more = static_cast<int64_t>(gone.size()) == kMostCollected;
+      for (const Run& run : gone) {
+        for (const Artifact& artifact :
+             TRY(db::Table<Artifact>::select(session, "WHERE run_id = $1", {run.id})))
+          TRY(db::unpin(session, "artifact:" + artifact.id));
+        for (const std::string_view table : {"artifacts", "metric_batches", "run_metrics",
+                                             "run_inputs", "run_claims", "model_runs"})
+          TRY(session.execute(format("DELETE FROM {} WHERE run_id = $1", table), {run.id}));
+        TRY(db::Table<Run>::remove(session, run.id));
+        TRY(emit(session, context.clock, server_actor(), run.project, "run.collected", run.id,
+                 run.version + 1));
+      }
+      return {};
+    }));
+  }
+  return {};
+}
+
+Result<void> Tracking::tidy() {
+  const auto make_id = [this] { return state_->make_id(); };
+  db::Database& database = state_->context.database;
+  if (!state_->older_done) TRY(sum_up_older(database));
+  state_->older_done = true;
+  TRY(state_->compact_due());
+  TRY(compact_open(database, make_id));
+  TRY(seal_blocks(database));
+  if (state_->is_due_to_drop()) TRY(drop_blocks(database));
+  TRY(state_->collect_deleted());
+  return state_->trim_journal();
+}
+
+void Tracking::State::run(Tracking& tracking) {
+  std::string last;
+  const auto tell_once = [&](const Result<void>& done) {
+    const std::string text = done.ok() ? "" : done.error().text();
+    if (!text.empty() && text != last) log_error("tracking: {}", text);
+    last = text;
+  };
+  tell_once(tracking.load());
+  std::unique_lock lock(mutex);
+  while (running) {
+    lock.unlock();
+    tell_once(tracking.tidy());
+    lock.lock();
+    wake.wait_for(lock, options.tidy_period.chrono(), [&] { return !running; });
+  }
+}
+
+}  // namespace hearth::control
