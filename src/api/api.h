@@ -10,6 +10,7 @@
 #include "control/ingest/ingest.h"
 #include "control/jobs/jobs.h"
 #include "control/records/records.h"
+#include "control/tracking/tracking.h"
 #include "net/server.h"
 
 namespace hearth::api {
@@ -26,6 +27,7 @@ struct Services {
   control::Jobs& jobs;
   control::Ingest& ingest;
   control::Records& records;
+  control::Tracking& tracking;
   std::function<std::string()> metrics_text;
   std::function<std::string()> ready;  // "" = ready, else why not
   std::function<Result<MadeFile>()> backup;

@@ -37,10 +37,14 @@ const std::map<std::string_view, std::string> kBodies = {
     {"createToken", R"({"name":"mine"})"},
     {"haveObjects", R"({"digests":[]})"},
     {"createUpload", format(R"({{"digest":"{}","size_bytes":4}})", sha256("mine"))},
+    {"queryMetrics", R"({"runs":["none"]})"},
     {"syncTask", "{\"protocol\":1,\"epoch\":1}\n"},
 };
-const std::map<std::string_view, std::string> kQueries = {
-    {"project", "default"}, {"key", "loss"}, {"thing", "model:tiny@1"}, {"wait_seconds", "0"}};
+const std::map<std::string_view, std::string> kQueries = {{"project", "default"},
+                                                          {"key", "loss"},
+                                                          {"group_by", "status"},
+                                                          {"thing", "model:tiny@1"},
+                                                          {"wait_seconds", "0"}};
 
 bool changes(const Route& route) {
   return route.method != "GET";

@@ -74,6 +74,7 @@ RouteTable::RouteTable() {
   add_job_routes(*this);
   add_log_routes(*this);
   add_run_routes(*this);
+  add_tracking_routes(*this);
   add_model_routes(*this);
   add_dataset_routes(*this);
   add_object_routes(*this);

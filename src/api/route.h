@@ -140,6 +140,7 @@ void add_access_routes(RouteTable& table);
 void add_job_routes(RouteTable& table);
 void add_log_routes(RouteTable& table);
 void add_run_routes(RouteTable& table);
+void add_tracking_routes(RouteTable& table);
 void add_model_routes(RouteTable& table);
 void add_dataset_routes(RouteTable& table);
 void add_object_routes(RouteTable& table);

@@ -44,17 +44,6 @@ void add_reading_routes(RouteTable& table) {
       .asks("project", "of this project alone")
       .pages();
   table
-      .add("GET", "/api/v1/runs", "listRuns", "runs", "Runs, the newest first",
-           [](Call& call) -> Result<net::Response> {
-             const auto page = TRY(call.services.records.list_runs(
-                 call.who, call.query("project"), TRY(call.list_query(type_of<Run>()))));
-             return json_list(page.items, page.next_cursor);
-           })
-      .lists<Run>()
-      .asks("project", "of this project alone")
-      .asks("fields", "only these members")
-      .pages();
-  table
       .add("GET", "/api/v1/runs/{run}", "getRun", "runs", "One run, by id or name",
            [](Call& call) -> Result<net::Response> {
              return versioned(TRY(

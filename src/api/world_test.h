@@ -26,6 +26,7 @@ class ApiTest : public ::testing::Test {
     std::filesystem::create_directories(ingest.directory);
     ingest_ = std::make_unique<control::Ingest>(world_.context(), ingest);
     records_ = std::make_unique<control::Records>(world_.context(), *world_.access);
+    tracking_ = std::make_unique<control::Tracking>(world_.context(), *world_.access);
     options_.url = "http://127.0.0.1:8470";
     options_.public_urls = {"https://hearth.example:8443"};
     options_.version = "test";
@@ -50,6 +51,7 @@ class ApiTest : public ::testing::Test {
                       *jobs_,
                       *ingest_,
                       *records_,
+                      *tracking_,
                       [] { return std::string("# none\n"); },
                       [] { return std::string(); },
                       []() -> Result<MadeFile> { return Error::unavailable("no backup"); }};
@@ -131,6 +133,7 @@ class ApiTest : public ::testing::Test {
   std::unique_ptr<control::Jobs> jobs_;
   std::unique_ptr<control::Ingest> ingest_;
   std::unique_ptr<control::Records> records_;
+  std::unique_ptr<control::Tracking> tracking_;
   Options options_;
   net::ServerOptions net_;
   std::unique_ptr<net::Handler> handler_;

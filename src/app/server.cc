@@ -166,6 +166,7 @@ class RunningServer : public HearthServer {
     notify_->stop();
     retention_->stop();
     jobs_->stop();
+    tracking_->stop();
     ingest_->stop();
     return tasks;
   }
@@ -225,6 +226,7 @@ class RunningServer : public HearthServer {
     control::RecordsOptions records;
     records.path_roots = args_.path_roots;
     records_ = std::make_unique<control::Records>(context(), *access_, records);
+    tracking_ = std::make_unique<control::Tracking>(context(), *access_);
     control::NotifyOptions notify;
     notify.enabled = args_.webhooks;
     notify.allow_local = args_.webhooks_local;
@@ -266,6 +268,7 @@ class RunningServer : public HearthServer {
                            *jobs_,
                            *ingest_,
                            *records_,
+                           *tracking_,
                            prometheus_text,
                            [this] { return database_->refusing(); },
                            [this] { return backup(); }};
@@ -276,6 +279,7 @@ class RunningServer : public HearthServer {
     api_options.owner_uid = static_cast<int>(geteuid());
     late_.inner = api::make_handler(std::move(services), api_options);
     TRY(ingest_->start());
+    TRY(tracking_->start());
     // The shims of an earlier server report as soon as we answer; the loop finds them by recover().
     server_->start();
     running_ = true;
@@ -363,6 +367,7 @@ class RunningServer : public HearthServer {
   std::unique_ptr<control::Ingest> ingest_;
   std::unique_ptr<executors::Executor> executor_;
   std::unique_ptr<control::Records> records_;
+  std::unique_ptr<control::Tracking> tracking_;
   std::unique_ptr<control::Notify> notify_;
   std::unique_ptr<control::Retention> retention_;
   std::unique_ptr<control::Jobs> jobs_;

@@ -18,6 +18,7 @@
 #include "domain/wire/api.h"
 #include "domain/wire/sync.h"
 #include "domain/wire/task_spec.h"
+#include "domain/wire/tracking.h"
 
 namespace hearth {
 namespace {
@@ -170,7 +171,9 @@ using BodiesOfTheApi =
                    WhoAmI, NewTokenResult, NewUserBody, NewUserResult, UserChange, RoleBody,
                    SecretBody, UploadBody, UploadResult, StoredResult, DatasetVersionBody,
                    AliasBody, MetricHistoryPoint, MetricHistory, ServerStatus, FieldError, Problem,
-                   TagsBody, DigestsBody, StoredObjects, LineageNode, LineageEdge, Lineage>;
+                   TagsBody, DigestsBody, StoredObjects, LineageNode, LineageEdge, Lineage, RunList,
+                   RunColumn, RunColumns, RunGroup, RunGroups, ChartQuery, ChartSeries,
+                   ChartAnswer>;
 
 template <typename T>
 void round_trips() {
