@@ -41,6 +41,7 @@ std::vector<Place> places() {
       {&type_of<CheckpointOutput>(), run + "outputs:\n  checkpoints:\n    %\n",
        "outputs.checkpoints."},
       {&type_of<ModelOutput>(), run + "outputs:\n  models:\n    - %\n", "outputs.models[0]."},
+      {&type_of<MetricSources>(), run + "metrics:\n  %\n", "metrics."},
       {&type_of<Retries>(), run + "retries:\n  %\n", "retries."},
       {&type_of<Notify>(), run + "notify:\n  - %\n", "notify[0]."},
   };

@@ -148,6 +148,20 @@ void Describe<Outputs>::fields(Fields<Outputs>& f) {
       .example("[plots/**]");
 }
 
+void Describe<MetricSources>::fields(Fields<MetricSources>& f) {
+  f("from_logs", &MetricSources::from_logs,
+    "metrics out of log lines; `auto`: until the job logs metrics by itself");
+  f("patterns", &MetricSources::patterns,
+    "own patterns (RE2) before the built-in ones: named groups are metrics, `step` their step")
+      .max(32)
+      .example("['at (?P<step>[0-9]+): loss (?P<loss>[0-9.]+)']");
+  f("event_files", &MetricSources::event_files, "TensorBoard event files are read as they grow");
+  f("event_directories", &MetricSources::event_directories,
+    "where they lie inside the working directory; default: anywhere in it")
+      .max(32)
+      .example("[runs]");
+}
+
 void Describe<Retries>::fields(Fields<Retries>& f) {
   f("limit", &Retries::limit, "how often at most").min(0).max(100).example("2");
   f("for", &Retries::on, "classes of failure that are tried again")
@@ -206,6 +220,7 @@ void Describe<JobSpec>::fields(Fields<JobSpec>& f) {
   f("resources", &JobSpec::resources, "what the process needs");
   f("datasets", &JobSpec::datasets, "data it reads").max(64);
   f("outputs", &JobSpec::outputs, "what is kept");
+  f("metrics", &JobSpec::metrics, "where charts come from beside what the script logs");
   f("retries", &JobSpec::retries, "when it is tried again");
   f("time_limit", &JobSpec::time_limit, "longest time it may run; default: none")
       .min(1)

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kReserved = "HEARTH_";
 constexpr size_t kLongestLabel = 256;
+constexpr size_t kLongestPattern = 4096;
 constexpr size_t kLongestVariable = 64 << 10;  // the kernel takes no string over 128 KiB
 
 const Node* find(const Node* node, std::string_view key) {
@@ -49,6 +50,7 @@ class Rules {
     params();
     datasets();
     outputs();
+    metrics();
   }
 
  private:
@@ -233,6 +235,20 @@ class Rules {
       }
       places.resize(i);
       places.push_back(std::move(*parts));
+    }
+  }
+
+  void metrics() {
+    const Node* all = root_.find("metrics");
+    for (size_t i = 0; i < spec_.metrics.event_directories.size(); ++i)
+      inside(format("metrics.event_directories[{}]", i), item(find(all, "event_directories"), i),
+             spec_.metrics.event_directories[i]);
+    for (size_t i = 0; i < spec_.metrics.patterns.size(); ++i) {
+      const size_t size = spec_.metrics.patterns[i].size();
+      if (size == 0 || size > kLongestPattern)
+        mistake(format("metrics.patterns[{}]", i), item(find(all, "patterns"), i),
+                format("a text of {} bytes", size), format("1 to {} bytes", kLongestPattern),
+                "write an expression with a named group: loss=(?P<loss>[0-9.]+)");
     }
   }
 

@@ -28,6 +28,8 @@ enum class FailureClass {
   lost,
   cancelled,
 };
+// Whether metrics are read out of log lines: `automatic` until the job logs metrics by itself.
+enum class LineReading { automatic, always, never };
 enum class JobState { queued, preparing, running, saving, succeeded, failed, cancelled };
 
 struct Environment {
@@ -92,6 +94,14 @@ struct Outputs {
   std::vector<std::string> artifacts;
   bool operator==(const Outputs&) const = default;
 };
+// Where metrics come from beside what the script logs by itself.
+struct MetricSources {
+  LineReading from_logs = LineReading::automatic;
+  std::vector<std::string> patterns;           // RE2 with named groups (track/line_metrics.h)
+  bool event_files = true;                     // TensorBoard's
+  std::vector<std::string> event_directories;  // inside the working directory; none: all of it
+  bool operator==(const MetricSources&) const = default;
+};
 struct Retries {
   int64_t limit = 3;
   std::vector<FailureClass> on{FailureClass::node, FailureClass::preemption, FailureClass::lost};
@@ -121,6 +131,7 @@ struct JobSpec {
   Resources resources;
   std::vector<DatasetUse> datasets;
   Outputs outputs;
+  MetricSources metrics;
   Retries retries;
   std::optional<Span> time_limit;
   int64_t priority = 50;
@@ -174,6 +185,11 @@ struct Words<FailureClass> {
   static constexpr std::array<std::string_view, 10> words{
       "exit", "signal",     "oom",  "time_limit", "start",
       "node", "preemption", "disk", "lost",       "cancelled"};
+};
+template <>
+struct Words<LineReading> {
+  static constexpr std::string_view name = "LineReading";
+  static constexpr std::array<std::string_view, 3> words{"auto", "always", "never"};
 };
 template <>
 struct Words<JobState> {
@@ -245,6 +261,13 @@ struct Describe<Outputs> {
   static constexpr std::string_view name = "Outputs",
                                     doc = "What is kept of the working directory.";
   static void fields(Fields<Outputs>& f);
+};
+template <>
+struct Describe<MetricSources> {
+  static constexpr std::string_view
+      name = "MetricSources",
+      doc = "Where metrics come from beside what the script logs by itself.";
+  static void fields(Fields<MetricSources>& f);
 };
 template <>
 struct Describe<Retries> {

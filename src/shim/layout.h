@@ -16,6 +16,8 @@ struct Layout {
   std::string params() const { return root + "/params.json"; }
   std::string live() const { return root + "/live.json"; }
   std::string socket() const { return root + "/sdk.sock"; }
+  std::string events() const { return root + "/events.json"; }  // how far event files were read
+  std::string made() const { return root + "/made"; }           // images and texts out of them
   std::string exit() const { return root + "/exit.json"; }
   std::string cgroup() const { return root + "/cgroup"; }  // the name of the task's control group
 };

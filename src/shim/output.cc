@@ -21,9 +21,11 @@ constexpr int kMostReadsAtOnce = 16;
 
 }  // namespace
 
-OutputPump::OutputPump(Spool& spool, const std::vector<std::string>& secrets)
+OutputPump::OutputPump(Spool& spool, const std::vector<std::string>& secrets,
+                       std::unique_ptr<LogMetrics> metrics)
     : spool_(spool),
       plain_(secrets),
+      metrics_(std::move(metrics)),
       writer_(static_cast<uint64_t>(spool.next_log_seq())),
       buffer_(kReadBytes, '\0') {
   sources_.push_back({&out_.read, track::Stream::out, Redactor(secrets), {}, true});
@@ -31,8 +33,9 @@ OutputPump::OutputPump(Spool& spool, const std::vector<std::string>& secrets)
 }
 
 Result<std::unique_ptr<OutputPump>> OutputPump::make(Spool& spool,
-                                                     const std::vector<std::string>& secrets) {
-  std::unique_ptr<OutputPump> pump(new OutputPump(spool, secrets));
+                                                     const std::vector<std::string>& secrets,
+                                                     std::unique_ptr<LogMetrics> metrics) {
+  std::unique_ptr<OutputPump> pump(new OutputPump(spool, secrets, std::move(metrics)));
   for (os::Pipe* const pipe : {&pump->out_, &pump->err_}) {
     *pipe = TRY(os::make_pipe());
     TRY(os::set_nonblocking(pipe->read.get()));
@@ -103,11 +106,13 @@ void OutputPump::run() {
     for (Source& source : sources_)
       if (source.open && !source.splitter.idle())
         source.splitter.tick(wall, [&](const auto& line) { append(source.stream, line); });
+    if (metrics_) metrics_->tick(wall);
     const bool due = !writer_.empty() && system_clock().steady() >= sealed_at_ + kSealInterval;
     if (due || !waiting_.empty()) seal();
   }
   for (Source& source : sources_)
     if (source.open) end(source);
+  if (metrics_) metrics_->finish();
   take_said();
   seal();
   for (const Bytes& frame : waiting_) drop(track::read_frame(frame).frame, Added::later);
@@ -142,6 +147,9 @@ void OutputPump::append(track::Stream stream, const track::SplitLine& line) {
   if (writer_.empty()) sealed_at_ = system_clock().steady();
   writer_.append(line.time, stream, line.flags, line.bytes);
   if (stream == track::Stream::err) watch_traceback(line.bytes);
+  if (metrics_ && stream != track::Stream::hearth &&
+      (line.flags & (track::kPartial | track::kBinary)) == 0)
+    metrics_->line(line.bytes, line.time);
 }
 
 // "Traceback (most recent call last):", lines set in, then "ValueError: bad".

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "os/process.h"
+#include "shim/log_metrics.h"
 #include "shim/redact.h"
 #include "shim/spool.h"
 #include "track/line_splitter.h"
@@ -26,8 +27,10 @@ class OutputPump {
   static constexpr size_t kMostWaitingBytes = 8 << 20;  // while the disk is full
   static constexpr size_t kMostSaid = 1000;             // lines of our own that wait
 
+  // Lines are shown to `metrics`, if there is one.
   static Result<std::unique_ptr<OutputPump>> make(Spool& spool,
-                                                  const std::vector<std::string>& secrets);
+                                                  const std::vector<std::string>& secrets,
+                                                  std::unique_ptr<LogMetrics> metrics = nullptr);
   ~OutputPump();
 
   // For the child; close them here once it has started.
@@ -51,7 +54,8 @@ class OutputPump {
     track::LineSplitter splitter;
     bool open = true;
   };
-  OutputPump(Spool& spool, const std::vector<std::string>& secrets);
+  OutputPump(Spool& spool, const std::vector<std::string>& secrets,
+             std::unique_ptr<LogMetrics> metrics);
   void run();
   bool read(Source& source);
   void end(Source& source);
@@ -67,6 +71,7 @@ class OutputPump {
 
   Spool& spool_;
   const Redactor plain_;
+  const std::unique_ptr<LogMetrics> metrics_;
   os::Pipe out_, err_;
   os::Fd wake_;
   std::vector<Source> sources_;

@@ -255,10 +255,12 @@ void Saver::prune_checkpoints() {
 }
 
 Result<void> Saver::save_artifact(const SaveWish& wish) {
-  const os::Fd root(::open(paths_.work.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!root) return Error::from_errno("opening the working directory", errno);
+  const bool made = !paths_.made.empty() && wish.path.starts_with(paths_.made + "/");
+  const std::string& folder = made ? paths_.made : paths_.work;
+  const os::Fd root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!root) return Error::from_errno(format("opening {}", folder), errno);
   bool executable = false;
-  const std::string relative = TRY(relative_to(paths_.work, wish.path));
+  const std::string relative = TRY(relative_to(folder, wish.path));
   const auto sent = send_file(root.get(), relative, executable);
   if (!sent.ok()) return Error(sent.error()).with(format("artifact {}", relative));
   std::string& known = artifacts_[relative];
@@ -272,6 +274,7 @@ Result<void> Saver::save_artifact(const SaveWish& wish) {
        .kind_of_artifact = wish.kind_of_artifact.empty() ? "file" : wish.kind_of_artifact,
        .size_bytes = sent->size_bytes}));
   known = sent->digest;
+  if (made) ignore(os::remove_file(wish.path));
   return {};
 }
 

@@ -21,6 +21,7 @@ namespace hearth::shim {
 struct SaverPaths {
   std::string work;         // absolute
   std::string checkpoints;  // absolute, below work
+  std::string made;         // absolute: artifacts that we made lie here
 };
 
 class Saver {

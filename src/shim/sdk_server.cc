@@ -247,7 +247,11 @@ bool SdkServer::take(Client& client, std::string_view line) {
 
 Result<void> SdkServer::record(const Node& node) {
   const std::string kind = text(node, "t");
-  if (kind == "metric") return spool_.add_record(TRY(metric(node)));
+  if (kind == "metric") {
+    TaskRecord record = TRY(metric(node));
+    if (hooks_.metric) hooks_.metric(record.values);
+    return spool_.add_record(std::move(record));
+  }
   if (kind == "params") return spool_.add_record(TRY(params(node)));
   if (kind == "live_applied") return spool_.add_record(TRY(live(node)));
   if (kind == "checkpoint" || kind == "artifact" || kind == "model") return save(kind, node);

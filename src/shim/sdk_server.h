@@ -35,6 +35,8 @@ class SdkServer {
   struct Hooks {
     std::function<void(const std::string& line)> save;  // stands in the spool already
     std::function<void(std::string words)> complain;
+    std::function<void(const std::map<std::string, double>& values)> metric =
+        {};  // is in the spool
   };
   // uid >= 0: the socket is this user's. Errors: the socket cannot be made.
   static Result<std::unique_ptr<SdkServer>> start(const std::string& path, int64_t uid,

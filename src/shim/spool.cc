@@ -287,6 +287,11 @@ std::vector<std::string> Spool::open_saves() const {
   return saves_;
 }
 
+bool Spool::roomy() const {
+  const std::lock_guard lock(mutex_);
+  return log_.bytes() + records_.bytes() < most_bytes_ / 2;
+}
+
 std::optional<StateRecord> Spool::last_state() const {
   const std::lock_guard lock(mutex_);
   return last_state_;

@@ -98,6 +98,8 @@ class Spool {
   Result<void> finish_save(const std::string& line);
   std::vector<std::string> open_saves() const;
 
+  // Less than half of it is taken: what can wait (event files) may go on.
+  bool roomy() const;
   std::optional<StateRecord> last_state() const;
   // What is to be sent next. The final state only goes with or after all the rest.
   Result<SpoolBatch> next_batch();

@@ -215,21 +215,46 @@ Result<os::Process> Task::spawn_process() {
   return os::spawn(options);
 }
 
+// Of the first process of a gang alone: all ranks print the same.
+std::unique_ptr<LogMetrics> Task::log_metrics() {
+  if (spec_.metrics.from_logs == LineReading::never || spec_.rank != 0) return nullptr;
+  auto patterns = track::LineMetrics::make(spec_.metrics.patterns);
+  if (!patterns.ok()) {
+    log_error("{}", patterns.error().text());  // the server checked them when the job came in
+    return nullptr;
+  }
+  return std::make_unique<LogMetrics>(
+      std::move(*patterns), spec_.metrics.from_logs, gate_, spool_,
+      [this](const std::string& words) { output_->say("hearth: " + words); });
+}
+
+std::unique_ptr<EventFiles> Task::event_files(std::function<void(std::string)> complain) {
+  if (!spec_.metrics.event_files || spec_.rank != 0) return nullptr;
+  const auto save = [this](std::string path, std::string name, std::string kind, int64_t step) {
+    const auto added = saver_->wish({"artifact", path, name, kind, step});
+    if (!added.ok()) log_error("{}", added.error().text());
+  };
+  return std::make_unique<EventFiles>(spec_, layout_, spool_, gate_,
+                                      EventFiles::Hooks{save, std::move(complain)});
+}
+
 Result<bool> Task::start_process() {
   std::vector<std::string> secrets{spec_.shim_token, spec_.job_token};
   for (const auto& [name, value] : spec_.secrets) secrets.push_back(value);
-  output_ = TRY(OutputPump::make(spool_, secrets));
+  output_ = TRY(OutputPump::make(spool_, secrets, log_metrics()));
   const auto complain = [this](const std::string& words) { output_->say("hearth: " + words); };
   saver_ = std::make_unique<Saver>(
-      spec_, spool_, SaverPaths{layout_.work(), prepared_.checkpoint_directory}, complain);
+      spec_, spool_, SaverPaths{layout_.work(), prepared_.checkpoint_directory, layout_.made()},
+      complain);
   saver_->start();
-  sdk_ = TRY(SdkServer::start(layout_.socket(), spec_.uid, spool_,
-                              {[this](const std::string& line) {
-                                 const auto wish = wish_of(line);
-                                 // A model is registered when the task has succeeded.
-                                 if (wish.ok() && wish->kind != "model") saver_->add(line);
-                               },
-                               complain}));
+  sdk_ = TRY(
+      SdkServer::start(layout_.socket(), spec_.uid, spool_,
+                       {[this](const std::string& line) {
+                          const auto wish = wish_of(line);
+                          // A model is registered when the task has succeeded.
+                          if (wish.ok() && wish->kind != "model") saver_->add(line);
+                        },
+                        complain, [this](const auto& values) { gate_.client_logged(values); }}));
   if (spec_.outputs.checkpoints) {
     checkpoints_.emplace(prepared_.checkpoint_directory);
     checkpoints_->begin();
@@ -251,6 +276,8 @@ Result<bool> Task::start_process() {
     return false;
   }
   process_ = std::move(*process);
+  events_ = event_files(complain);
+  if (events_) events_->start();
   started_ = system_clock().steady();
   StateRecord running = state(TaskState::running);
   running.environment = prepared_.machine;
@@ -414,6 +441,7 @@ void Task::drop_group() {
 
 Result<void> Task::save_rest() {
   sdk_->finish(kDrainPipes);
+  if (events_) events_->finish();
   TRY(spool_.sync_records());
   if (checkpoints_) look_for_checkpoints(system_clock().steady(), true);
   const bool succeeded = !failure_of(spec_, ending_);
@@ -476,7 +504,9 @@ void Task::clean_up() {
   if (const auto moved = os::rename_file(layout_.spool(), layout_.spent()); !moved.ok())
     log_warning("{}", moved.error().text());
   remove(layout_.spent());
-  for (const std::string& path : {layout_.params(), layout_.live(), layout_.socket()})
+  remove(layout_.made());
+  for (const std::string& path :
+       {layout_.params(), layout_.live(), layout_.socket(), layout_.events()})
     ignore(os::remove_file(path));
 }
 
@@ -501,12 +531,14 @@ int Task::drain() {
   if (!last || !finished(last->state)) {
     const std::string path =
         spec_.outputs.checkpoints ? spec_.outputs.checkpoints->path : "checkpoints";
-    saver_ = std::make_unique<Saver>(spec_, spool_,
-                                     SaverPaths{layout_.work(), layout_.work() + "/" + path},
-                                     [](const std::string& words) { log_warning("{}", words); });
+    saver_ = std::make_unique<Saver>(
+        spec_, spool_, SaverPaths{layout_.work(), layout_.work() + "/" + path, layout_.made()},
+        [](const std::string& words) { log_warning("{}", words); });
+    events_ = event_files([](const std::string& words) { log_warning("{}", words); });
     for (const std::string& line : spool_.open_saves())
       if (const auto wish = wish_of(line); wish.ok() && wish->kind != "model") saver_->add(line);
     saver_->start();
+    if (events_) events_->finish();
     saver_->finish([] { return true; });
     Failure failure;
     failure.failure_class = FailureClass::lost;

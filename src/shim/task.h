@@ -17,7 +17,9 @@
 #include "os/tree.h"
 #include "shim/checkpoint_watch.h"
 #include "shim/ending.h"
+#include "shim/event_files.h"
 #include "shim/layout.h"
+#include "shim/metric_gate.h"
 #include "shim/output.h"
 #include "shim/prepare.h"
 #include "shim/saver.h"
@@ -50,6 +52,8 @@ class Task {
   os::CgroupSupport detect_groups() const;
   void make_group();
   Result<os::Process> spawn_process();
+  std::unique_ptr<LogMetrics> log_metrics();
+  std::unique_ptr<EventFiles> event_files(std::function<void(std::string)> complain);
   void watch();
   void wait_for_something();
   void look_after(Time now);
@@ -81,9 +85,11 @@ class Task {
   Spool& spool_;
   os::SignalFd signals_;
   os::Fd wake_;
+  MetricGate gate_;
   std::unique_ptr<OutputPump> output_;
   std::unique_ptr<SdkServer> sdk_;
   std::unique_ptr<Saver> saver_;
+  std::unique_ptr<EventFiles> events_;  // after saver_, which it uses
   std::unique_ptr<Syncer> syncer_;
   std::optional<CheckpointWatch> checkpoints_;
   std::shared_ptr<hw::Gpus> gpus_;

@@ -78,6 +78,7 @@ Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptio
   spec.code_digest = job.code_digest;
   spec.datasets = parts.datasets;
   spec.outputs = job.spec.outputs;
+  spec.metrics = job.spec.metrics;
   if (parts.resume) {
     spec.resume_manifest_digest = parts.resume->manifest_digest;
     spec.resume_step = parts.resume->step;

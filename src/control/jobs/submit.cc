@@ -6,6 +6,7 @@
 #include "control/jobs/launch.h"
 #include "control/jobs/update.h"
 #include "control/references.h"
+#include "track/line_metrics.h"
 
 namespace hearth::control {
 namespace {
@@ -53,6 +54,20 @@ Result<std::vector<UsedDataset>> use_datasets(db::Session& session, const JobsOp
   return all;
 }
 
+// The job file's own patterns for log lines; what a shim could not read is not taken.
+Result<void> check_patterns(const JobSpec& spec) {
+  Error error = Error::invalid("the job file has patterns that cannot be used");
+  for (size_t i = 0; i < spec.metrics.patterns.size(); ++i) {
+    const auto made = track::LineMetrics::make({spec.metrics.patterns[i]});
+    if (made.ok()) continue;
+    error.errors.push_back({format("metrics.patterns[{}]", i), 0, spec.metrics.patterns[i],
+                            "an RE2 expression with a named group: loss=(?P<loss>[0-9.]+)",
+                            made.error().detail});
+  }
+  if (!error.errors.empty()) return error;
+  return {};
+}
+
 Run run_of(const Job& job, const Experiment& experiment, std::vector<UsedDataset> datasets) {
   Run run;
   run.id = job.run_id;
@@ -84,6 +99,7 @@ Result<JobSpec> read_spec(const SubmitRequest& request) {
     spec = TRY(parse_job_yaml(request.yaml));
   }
   TRY(check_runnable(spec));
+  TRY(check_patterns(spec));
   return spec;
 }
 

@@ -52,12 +52,15 @@ struct Describe<StateRecord> {
   }
 };
 
+// What a metric record says in `text` when it was read out of a log line: the server leaves it out
+// where a client (MLflow's) logs metrics to the run.
+constexpr std::string_view kFromLog = "log";
+
 // What the job's process or the shim reported; one kind's fields are set.
-//   metric: step, values     sample: values (cpu_seconds, memory_bytes, io_read_bytes, gpu.<n>.*)
-//   params: texts            live: name, text (the value), version, step
-//   checkpoint: step, digest (of the stored manifest), size_bytes
-//   artifact: path, digest, size_bytes, kind_of_artifact, step
-//   model: path, name, digest, size_bytes, directory
+//   metric: step, values, text ("log": read out of a log line)     sample: values (cpu_seconds,
+//   memory_bytes, io_read_bytes, gpu.<n>.*) params: texts            live: name, text (the value),
+//   version, step checkpoint: step, digest (of the stored manifest), size_bytes artifact: path,
+//   digest, size_bytes, kind_of_artifact, step model: path, name, digest, size_bytes, directory
 struct TaskRecord {
   int64_t seq = 0;
   std::string kind;

@@ -48,6 +48,7 @@ struct TaskSpec {
   std::string code_digest;
   std::vector<TaskDataset> datasets;
   Outputs outputs;
+  MetricSources metrics;
   std::string resume_manifest_digest;
   int64_t resume_step = 0;
   double time_limit_seconds = 0;  // of this attempt; 0: none
@@ -87,6 +88,7 @@ struct Describe<TaskSpec> {
     f("code_digest", &TaskSpec::code_digest, "object with the code bundle");
     f("datasets", &TaskSpec::datasets, "data");
     f("outputs", &TaskSpec::outputs, "what to save");
+    f("metrics", &TaskSpec::metrics, "where metrics come from");
     f("resume_manifest_digest", &TaskSpec::resume_manifest_digest, "checkpoint to start from");
     f("resume_step", &TaskSpec::resume_step, "its step");
     f("time_limit_seconds", &TaskSpec::time_limit_seconds, "0: none");
