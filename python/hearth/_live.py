@@ -5,7 +5,7 @@ import os
 import threading
 import time
 
-from . import _params, _process, _records, _sender
+from . import _log, _params, _process, _records, _sender
 
 LOOK_EVERY = 0.05  # seconds between two looks at the file
 _YOUNG = 0.1
@@ -102,7 +102,8 @@ class Live:
             sender = _process.sender()
             if sender is not None:
                 sender.put(_records.line({"t": "live_applied", "name": name, "value": wanted,
-                                          "version": version, "step": step}))
+                                          "version": version,
+                                          "step": _log.last_step() if step is None else step}))
 
 
 def _start(name, default):
@@ -120,11 +121,11 @@ def _like(name, value, default):
 _live = Live()
 
 
-def live(name, default, step=None):
+def live(name, default=None, step=None):
     """The value of a parameter that may change while the script runs.
 
     ``lr = live("lr", 0.01)`` is cheap enough for each step: the file behind it is looked at every
     50 ms at most. In a gang give step=: all ranks then change at the same step. Outside Hearth, and
-    where neither the job file nor anybody set it, it is the default.
+    where neither the job file nor anybody set it, it is the default, or None without one.
     """
     return _live.get(name, default, _records.whole_step(step))

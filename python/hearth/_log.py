@@ -4,6 +4,13 @@ import time
 
 from . import _process, _records
 
+_last_step = None
+
+
+def last_step():
+    """Of the last log() that had one: where a change of a live parameter without a step stands."""
+    return _last_step
+
 
 def log(step=None, **metrics):
     """Records numbers at a step: ``log(step=epoch, loss=loss, accuracy=acc)``.
@@ -13,7 +20,10 @@ def log(step=None, **metrics):
     ``log(step=3, **{"val/loss": 0.2})``. Raises TypeError or ValueError for what is no number.
     Outside Hearth it prints.
     """
+    global _last_step
     step = _records.whole_step(step)
+    if step is not None:
+        _last_step = step
     values = [(name, _records.number(value, name)) for name, value in metrics.items()]
     if not values:
         return

@@ -143,6 +143,22 @@ class LiveTest(support.Case):
             {"t": "live_applied", "name": "wd", "value": 3, "version": 2, "step": None},
             {"t": "live_applied", "name": "lr", "value": 0.2, "version": 3, "step": int(out)}])
 
+    def test_without_a_step_it_is_that_of_the_last_log(self):
+        shim = self.shim()
+        self.change("lr", 0.1)
+        self.env["HEARTH_LIVE"] = os.environ["HEARTH_LIVE"]
+        process = self.start("""
+            import hearth
+            hearth.log(step=41, loss=1)
+            hearth.log(loss=1)
+            print(hearth.live("lr"), hearth.live("absent"))
+        """)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(out.split(), ["0.1", "None"])
+        applied = [record for record in shim.records() if record["t"] == "live_applied"]
+        self.assertEqual(applied, [
+            {"t": "live_applied", "name": "lr", "value": 0.1, "version": 1, "step": 41}])
+
     def test_speed(self):
         self.change("lr", 0.1)
         begin = time.perf_counter()

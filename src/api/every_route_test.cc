@@ -25,6 +25,7 @@ const std::map<std::string_view, std::string> kBodies = {
     {"createJob", R"({"yaml":"hearth: 1\nname: x\ncommand: a\n"})"},
     {"checkJob", R"({"yaml":"hearth: 1\nname: x\ncommand: a\n"})"},
     {"setLive", R"({"values":{"lr":1}})"},
+    {"setRunLive", R"({"values":{"lr":1}})"},
     {"setRunTags", R"({"tags":{"a":"b"}})"},
     {"setModelAlias", R"({"number":1})"},
     {"createDatasetVersion", R"({"manifest":{"files":[]}})"},

@@ -82,6 +82,36 @@ void add_tag_routes(RouteTable& table) {
       .asks("project", "whose name it is");
 }
 
+void add_live_routes(RouteTable& table) {
+  table
+      .add("GET", "/api/v1/runs/{run}/live", "listLiveHistory", "runs",
+           "Changes of its live parameters, the oldest first",
+           [](Call& call) -> Result<net::Response> {
+             return json_list(TRY(call.services.records.live_history(call.who, call.at("run"),
+                                                                     call.query("project"))));
+           })
+      .lists<LiveHistoryItem>()
+      .asks("project", "whose name it is");
+  table
+      .add("PATCH", "/api/v1/runs/{run}/live", "setRunLive", "runs",
+           "Changes live parameters while it runs",
+           [](Call& call) -> Result<net::Response> {
+             const Run run = TRY(
+                 call.services.records.get_run(call.who, call.at("run"), call.query("project")));
+             if (run.job_id.empty())
+               return Error::invalid(format("run {} was made by no job; nothing listens", run.name),
+                                     "change it where it runs");
+             std::vector<control::LiveChange> changes;
+             for (auto& [name, value] : TRY(call.body<LiveBody>()).values)
+               changes.push_back({name, value});
+             TRY(call.services.jobs.set_live(call.who, run.job_id, changes));
+             return json_list(TRY(call.services.records.live_history(call.who, run.id)));
+           })
+      .takes<LiveBody>()
+      .lists<LiveHistoryItem>()
+      .asks("project", "whose name it is");
+}
+
 void add_content_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/runs/{run}/metrics", "getMetricHistory", "runs", "A metric over steps",
@@ -120,6 +150,7 @@ void add_content_routes(RouteTable& table) {
 void add_run_routes(RouteTable& table) {
   add_reading_routes(table);
   add_tag_routes(table);
+  add_live_routes(table);
   add_content_routes(table);
 }
 

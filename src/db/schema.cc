@@ -144,9 +144,18 @@ CREATE INDEX runs_by_deletion ON runs (deleted_at);
 DROP TABLE latest_metrics;
 )";
 
+// Each change of a live parameter, for good.
+constexpr std::string_view kLiveHistory = R"(
+CREATE TABLE live_history (run_id TEXT NOT NULL, version BIGINT NOT NULL, name TEXT NOT NULL,
+  value TEXT NOT NULL, before TEXT NOT NULL, asked_by TEXT NOT NULL, asked_at BIGINT NOT NULL,
+  step BIGINT, applied_at BIGINT NOT NULL, applied_by BIGINT NOT NULL,
+  PRIMARY KEY (run_id, version, name));
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
     Migration{2, "tracking", kTracking},
+    Migration{3, "the history of live parameters", kLiveHistory},
 };
 
 }  // namespace

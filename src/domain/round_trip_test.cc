@@ -163,8 +163,9 @@ using Described =
                    CodeSource, Command, Param, Resources, Role, DatasetUse, CheckpointOutput,
                    ModelOutput, Outputs, Retries, Notify, JobSpec, Model, ModelVersion, Gpu,
                    NodeInfo, Token, Secret, Project, User, Membership, Artifact, Checkpoint>;
-using DescribedToo = testing::Types<Experiment, LatestMetric, UsedDataset, Run, SyncHead, LiveValue,
-                                    SyncAnswer, StateRecord, TaskRecord, TaskDataset, TaskSpec>;
+using DescribedToo =
+    testing::Types<Experiment, LatestMetric, UsedDataset, Run, LiveHistoryItem, SyncHead, LiveValue,
+                   SyncAnswer, StateRecord, TaskRecord, TaskDataset, TaskSpec>;
 
 using BodiesOfTheApi =
     testing::Types<SubmitBody, CheckResult, LiveBody, SignInBody, SignInCodeBody, SignInLink,

@@ -123,6 +123,35 @@ struct Describe<Run> {
   }
 };
 
+// A change of a live parameter: asked for, then taken by the script.
+struct LiveHistoryItem {
+  std::string name;
+  AnyJson value, before;
+  int64_t version = 0;
+  std::string asked_by;
+  Time asked_at;
+  std::optional<int64_t> step;
+  Time applied_at;
+  int64_t applied_by = 0;
+  bool operator==(const LiveHistoryItem&) const = default;
+};
+template <>
+struct Describe<LiveHistoryItem> {
+  static constexpr std::string_view name = "LiveHistoryItem", doc = "A change of a live parameter.";
+  static void fields(Fields<LiveHistoryItem>& f) {
+    f("name", &LiveHistoryItem::name, "of the parameter");
+    f("value", &LiveHistoryItem::value, "wanted from then on");
+    f("before", &LiveHistoryItem::before, "wanted till then");
+    f("version", &LiveHistoryItem::version, "counts the changes of the job");
+    f("asked_by", &LiveHistoryItem::asked_by, "who changed it");
+    f("asked_at", &LiveHistoryItem::asked_at, "when");
+    f("step", &LiveHistoryItem::step,
+      "at which the script first used it; none: it did not say one");
+    f("applied_at", &LiveHistoryItem::applied_at, "when; none: it has not looked since");
+    f("applied_by", &LiveHistoryItem::applied_by, "processes that said they use it");
+  }
+};
+
 // A file of a run: committed only when its bytes are stored.
 struct Artifact {
   std::string id, run_id, project, path, digest, kind;
@@ -140,7 +169,7 @@ struct Describe<Artifact> {
     f("project", &Artifact::project, "project name");
     f("path", &Artifact::path, "relative, with '/'");
     f("digest", &Artifact::digest, "object with its bytes");
-    f("kind", &Artifact::kind, "file, image, table or curve");
+    f("kind", &Artifact::kind, "file, image, table, curve, text or histogram");
     f("size_bytes", &Artifact::size_bytes, "length");
     f("created_at", &Artifact::created_at, "when");
     f("version", &Artifact::version, "counts changes");

@@ -235,6 +235,57 @@ TEST_F(IngestTest, CheckpointsArePinnedAndPruned) {
   EXPECT_EQ(events_of("checkpoint.removed"), 2);
 }
 
+TEST_F(IngestTest, TheHistoryOfALiveParameterGetsItsFirstStep) {
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute(
+        "INSERT INTO live_history (run_id, version, name, value, before, asked_by, asked_at, step, "
+        "applied_at, applied_by) VALUES ($1, 3, 'lr', '0.5', '0.1', 'ann', 1, NULL, 0, 0)",
+        {run.id}));
+    return {};
+  });
+  const auto applied = [&](int64_t seq, int64_t version, std::optional<int64_t> step) {
+    need(sync_record({.seq = seq,
+                      .kind = "live",
+                      .time = {100 + seq},
+                      .step = step,
+                      .name = "lr",
+                      .text = "0.5",
+                      .version = version}));
+  };
+  applied(1, 2, 5);  // of a change that was asked for before there was a history
+  EXPECT_EQ(world.count("SELECT applied_by FROM live_history"), 0);
+  applied(2, 3, 70);
+  applied(3, 3, 90);  // another process, or the next attempt
+  EXPECT_EQ(world.count("SELECT step FROM live_history"), 70);
+  EXPECT_EQ(world.count("SELECT applied_at FROM live_history"), 102);
+  EXPECT_EQ(world.count("SELECT applied_by FROM live_history"), 2);
+}
+
+TEST_F(IngestTest, WhatALineSaysIsLeftOutWhereAClientLogs) {
+  const auto points = [&](const std::string& key) {
+    size_t count = 0;
+    need(world.database->read([&](db::Session& session) -> Result<void> {
+      count = TRY(read_series(session, run.id, key)).size();
+      return {};
+    }));
+    return count;
+  };
+  TaskRecord line = metric(1, 1, {{"printed", 1}});
+  line.text = kFromLog;
+  need(sync_record(line));
+  EXPECT_EQ(points("printed"), 1u);
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(add_points(session, run.id, {}, MetricKind::metric, {{"logged", {1, {1}, 2}}}, new_id()));
+    return {};
+  });
+  line = metric(2, 2, {{"printed", 2}});
+  line.text = kFromLog;
+  need(sync_record(line));
+  EXPECT_EQ(points("printed"), 1u);
+  need(sync_record(metric(3, 3, {{"said", 2}})));
+  EXPECT_EQ(points("said"), 1u);
+}
+
 TEST_F(IngestTest, RecordsWhoseObjectsAreNotHereAreRefusedAndBlockNothing) {
   Manifest manifest;
   manifest.files.push_back({.path = "w.pt", .digest = sha256("not here"), .size_bytes = 8});

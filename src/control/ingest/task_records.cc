@@ -94,7 +94,11 @@ class RecordWriter {
         if (TRY(dying(digest)))
           return refuse(record, format("object {} is being collected; upload it again", digest));
     if (objects != nullptr && !objects->refused.empty()) return refuse(record, objects->refused);
-    if (record.kind == "metric") return add_values(record, "", metrics_);
+    if (record.kind == "metric") {
+      // Out of a log line, of a script that logs by a client: it would be charted twice.
+      if (record.text == kFromLog && TRY(client_logs())) return {};
+      return add_values(record, "", metrics_);
+    }
     if (record.kind == "sample")
       return add_values(record, format("system/{}-{}/", task_.role, task_.rank), samples_);
     if (record.kind == "params") return add_params(record);
@@ -143,6 +147,19 @@ class RecordWriter {
     return tell("run.record_refused", task_.run_id, run_.version,
                 format(R"({{"kind":{},"reason":{}}})", json_quote(record.kind), json_quote(why)));
   }
+  // Whether a client of its own (MLflow's) has logged metrics to the run.
+  Result<bool> client_logs() {
+    if (client_logs_) return *client_logs_;
+    client_logs_ = false;
+    TRY(
+        session_.query("SELECT 1 FROM metric_batches WHERE run_id = $1 AND attempt = 0 AND "
+                       "kind IN ('metric', 'metric_pack') LIMIT 1",
+                       {task_.run_id}, [&](const db::Row&) -> Result<void> {
+                         client_logs_ = true;
+                         return {};
+                       }));
+    return *client_logs_;
+  }
   Result<bool> dying(const std::string& digest) {
     bool found = false;
     TRY(session_.query("SELECT 1 FROM dying_objects WHERE digest = $1", {digest},
@@ -183,6 +200,7 @@ class RecordWriter {
   SyncChanges& changes_;
   const Time now_;
   std::vector<KeyPoint> metrics_, samples_;
+  std::optional<bool> client_logs_;
   TaskRecord last_;
 };
 
@@ -200,10 +218,19 @@ Result<void> RecordWriter::add_params(const TaskRecord& record) {
 
 Result<void> RecordWriter::add_live(const TaskRecord& record) {
   const auto value = parse_json(record.text);
-  return tell("run.live_applied", task_.run_id, run_.version,
-              format(R"({{"name":{},"value":{},"version":{},"step":{},"rank":{}}})",
-                     json_quote(record.name), value.ok() ? record.text : json_quote(record.text),
-                     record.version, record.step.value_or(0), task_.rank));
+  const Time at = record.time.micros != 0 ? record.time : now_;
+  // The first process that uses it says since when; a later attempt begins with it.
+  TRY(session_.execute(
+      "UPDATE live_history SET step = CASE WHEN applied_at = 0 THEN $4 ELSE step END, "
+      "applied_at = CASE WHEN applied_at = 0 THEN $5 ELSE applied_at END, "
+      "applied_by = applied_by + 1 WHERE run_id = $1 AND version = $2 AND name = $3",
+      {task_.run_id, record.version, record.name,
+       record.step ? db::Value(*record.step) : db::Value(), at.micros}));
+  return tell(
+      "run.live_applied", task_.run_id, run_.version,
+      format(R"({{"name":{},"value":{},"version":{},"step":{},"rank":{}}})",
+             json_quote(record.name), value.ok() ? record.text : json_quote(record.text),
+             record.version, record.step ? std::to_string(*record.step) : "null", task_.rank));
 }
 
 Result<void> RecordWriter::add_checkpoint(const TaskRecord& record, const RecordObjects& objects) {

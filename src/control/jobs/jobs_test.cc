@@ -155,6 +155,28 @@ TEST_F(JobsTest, LiveParametersKeepTheirBounds) {
   EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"fixed", {"4"}}}).ok());
 }
 
+TEST_F(JobsTest, EachChangeOfALiveParameterStaysInTheHistory) {
+  const Job job = submit("params: {lr: {value: 0.1, live: true, min: 0.01, max: 1}}\n");
+  until(job.id, JobState::preparing);
+  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"lr", {"0.5"}}}).ok());
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"lr", {"2"}}}).ok());
+  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"lr", {"0.2"}}}).ok());
+  std::vector<std::string> found;
+  need(world.database->read([&](db::Session& session) -> Result<void> {
+    found.clear();
+    return session.query(
+        "SELECT before, value, asked_by, version FROM live_history WHERE run_id = $1 "
+        "ORDER BY version",
+        {job.run_id}, [&](const db::Row& row) -> Result<void> {
+          found.push_back(
+              format("{}->{} {} {}", row.text(0), row.text(1), row.text(2), row.integer(3)));
+          return {};
+        });
+  }));
+  EXPECT_EQ(found, (std::vector<std::string>{format("0.1->0.5 {} 1", world.member.user),
+                                             format("0.5->0.2 {} 2", world.member.user)}));
+}
+
 TEST_F(JobsTest, ARestartFindsWhatWasWrittenDownButNeverStarted) {
   const Job job = submit();
   until(job.id, JobState::preparing);

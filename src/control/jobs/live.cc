@@ -18,6 +18,18 @@ bool is_number(Node::Kind kind) {
   return kind == Node::Kind::integer || kind == Node::Kind::real;
 }
 
+// What was asked for last; nothing if it was never changed.
+Result<std::optional<std::string>> value_now(db::Session& session, const std::string& job_id,
+                                             const std::string& name) {
+  std::optional<std::string> value;
+  TRY(session.query("SELECT value FROM live_params WHERE job_id = $1 AND name = $2", {job_id, name},
+                    [&](const db::Row& row) -> Result<void> {
+                      value = std::string(row.text(0));
+                      return {};
+                    }));
+  return value;
+}
+
 }  // namespace
 
 Result<void> check_live(const std::string& name, const Param& param, const AnyJson& value) {
@@ -61,6 +73,13 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
       return error;
     }
     TRY(check_live(change.name, param->second, change.value));
+    const std::string before =
+        TRY(value_now(session, job.id, change.name)).value_or(param->second.value.text);
+    TRY(session.execute(
+        "INSERT INTO live_history (run_id, version, name, value, before, asked_by, asked_at, step, "
+        "applied_at, applied_by) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, 0, 0)",
+        {job.run_id, version, change.name, change.value.text, before, who.actor().name,
+         context.clock.now().micros}));
     TRY(session.execute(
         "INSERT INTO live_params (job_id, name, value, version, at_step, asked_by, asked_at) "
         "VALUES ($1, $2, $3, $4, NULL, $5, $6) ON CONFLICT (job_id, name) DO UPDATE SET "
@@ -69,7 +88,8 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
         {job.id, change.name, change.value.text, version, who.user, context.clock.now().micros}));
     TRY(emit(session, context.clock, who.actor(), job.project, "run.live_asked", job.run_id,
              version,
-             format(R"({{"name":{},"value":{}}})", json_quote(change.name), change.value.text)));
+             format(R"({{"name":{},"value":{},"before":{},"version":{}}})", json_quote(change.name),
+                    change.value.text, before, version)));
   }
   std::vector<std::string> tasks;
   for (const Task& task :

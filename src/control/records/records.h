@@ -47,6 +47,9 @@ class Records {
   // Every key, sampled ones (`system/...`) included.
   Result<std::vector<std::string>> metric_keys(const Identity& who, const std::string& run_id);
   Result<std::vector<MetricPoint>> metric_history(const Identity& who, const MetricQuery& query);
+  // Changes of live parameters, the oldest first.
+  Result<std::vector<LiveHistoryItem>> live_history(const Identity& who, const std::string& run_id,
+                                                    const std::string& project = "");
   Result<std::vector<Artifact>> list_artifacts(const Identity& who, const std::string& run_id);
   Result<Artifact> get_artifact(const Identity& who, const std::string& run_id,
                                 const std::string& path);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kRowsAtOnce = 200;
 constexpr int64_t kMostScanned = 20'000;  // of one call; the list goes on by its cursor
+constexpr int64_t kMostLiveHistory = 100'000;
 constexpr size_t kMostTags = 500;
 constexpr size_t kLongestTag = 5000;
 
@@ -193,6 +194,33 @@ Result<std::vector<MetricPoint>> Records::metric_history(const Identity& who,
     return {};
   }));
   return history;
+}
+
+Result<std::vector<LiveHistoryItem>> Records::live_history(const Identity& who,
+                                                           const std::string& run_id,
+                                                           const std::string& project) {
+  const Run run = TRY(state_->run(who, run_id, project, Grade::viewer));
+  std::vector<LiveHistoryItem> all;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    all.clear();
+    return session.query(
+        "SELECT name, value, before, version, asked_by, asked_at, step, applied_at, applied_by "
+        "FROM live_history WHERE run_id = $1 ORDER BY version, name LIMIT $2",
+        {run.id, kMostLiveHistory}, [&](const db::Row& row) -> Result<void> {
+          LiveHistoryItem& item = all.emplace_back();
+          item.name = row.text(0);
+          item.value.text = row.text(1);
+          item.before.text = row.text(2);
+          item.version = row.integer(3);
+          item.asked_by = row.text(4);
+          item.asked_at.micros = row.integer(5);
+          if (!row.null(6)) item.step = row.integer(6);
+          item.applied_at.micros = row.integer(7);
+          item.applied_by = row.integer(8);
+          return {};
+        });
+  }));
+  return all;
 }
 
 Result<std::vector<Artifact>> Records::list_artifacts(const Identity& who,

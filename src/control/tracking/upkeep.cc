@@ -60,8 +60,9 @@ Result<void> Tracking::State::collect_deleted() {
         for (const Artifact& artifact :
              TRY(db::Table<Artifact>::select(session, "WHERE run_id = $1", {run.id})))
           TRY(db::unpin(session, "artifact:" + artifact.id));
-        for (const std::string_view table : {"artifacts", "metric_batches", "run_metrics",
-                                             "run_inputs", "run_claims", "model_runs"})
+        for (const std::string_view table :
+             {"artifacts", "metric_batches", "run_metrics", "run_inputs", "run_claims",
+              "model_runs", "live_history"})
           TRY(session.execute(format("DELETE FROM {} WHERE run_id = $1", table), {run.id}));
         TRY(db::Table<Run>::remove(session, run.id));
         TRY(emit(session, context.clock, server_actor(), run.project, "run.collected", run.id,

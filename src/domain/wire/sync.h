@@ -89,7 +89,9 @@ struct Describe<TaskRecord> {
     f("text", &TaskRecord::text, "value").max(65'536);
     f("path", &TaskRecord::path, "relative path").max(4096);
     f("digest", &TaskRecord::digest, "object").max(128);
-    f("kind_of_artifact", &TaskRecord::kind_of_artifact, "file, image, table or curve").max(32);
+    f("kind_of_artifact", &TaskRecord::kind_of_artifact,
+      "file, image, table, curve, text, histogram")
+        .max(32);
     f("version", &TaskRecord::version, "of a live parameter");
     f("size_bytes", &TaskRecord::size_bytes, "length").min(0);
     f("directory", &TaskRecord::directory, "the digest is that of a manifest");
