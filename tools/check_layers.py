@@ -33,7 +33,7 @@ ROOMS = {
     "shim": (4, "base domain os hw net track objects datasets", ""),
     "api": (5, "base domain net db control", ""),
     "client": (5, "base domain net", ""),
-    "cli": (6, "base domain os client", "CLI11"),
+    "cli": (6, "base domain os track client", "CLI11"),
     "app": (6, "*", "CLI11 spdlog prometheus-cpp"),
 }
 

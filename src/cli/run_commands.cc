@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "cli/connect.h"
+#include "cli/export_events.h"
 #include "domain/wire/api.h"
 #include "os/files.h"
 
@@ -92,6 +93,30 @@ void print_run(const Run& run) {
   table.print("");
 }
 
+// Who changed a live parameter, when, and from which step on the script used it.
+Result<void> print_live(Server& server, const Run& run) {
+  if (run.job_id.empty()) return {};
+  Table table({"LIVE", "FROM", "TO", "BY", "ASKED", "TAKEN", "STEP"});
+  bool any = false;
+  const auto changes = list_items(server, "/api/v1/runs/" + run.id + "/live", {});
+  // A server of an earlier version has none.
+  if (!changes.ok() && changes.error().code == Code::not_found) return {};
+  if (!changes.ok()) return changes.error();
+  for (const Node& node : *changes) {
+    const auto item = TRY(from_node<LiveHistoryItem>(node));
+    const bool taken = item.applied_at.micros != 0;
+    const std::string after =
+        taken ? format_duration(item.applied_at - item.asked_at) + " later" : "not yet";
+    table.row({printable(item.name), printable(item.before.text), printable(item.value.text),
+               item.asked_by, ago(item.asked_at), after,
+               item.step ? std::to_string(*item.step) : "-"});
+    any = true;
+  }
+  if (any) put("\n");
+  if (any) table.print("");
+  return {};
+}
+
 Result<int> show(const Globals& globals, const std::string& name) {
   Server server = TRY(Server::open(globals));
   const Run run = TRY(server.run(name));
@@ -101,6 +126,7 @@ Result<int> show(const Globals& globals, const std::string& name) {
     put(run.id + "\n");
   else
     print_run(run);
+  if (!globals.json && !globals.quiet) TRY(print_live(server, run));
   return kExitOk;
 }
 
@@ -171,10 +197,8 @@ Result<int> set(const Globals& globals, const SetArgs& args) {
   }
   Server server = TRY(Server::open(globals));
   const Run run = TRY(server.run(args.run));
-  if (run.job_id.empty())
-    return Error::invalid(format("run {} was made by no job; nothing listens", run.name));
   const std::string answer =
-      TRY(server.api().send("PATCH", "/api/v1/jobs/" + run.job_id + "/live", to_json(body)));
+      TRY(server.api().send("PATCH", "/api/v1/runs/" + run.id + "/live", to_json(body)));
   if (globals.json)
     print_json(answer);
   else if (!globals.quiet)
@@ -207,7 +231,7 @@ Result<int> tag(const Globals& globals, const SetArgs& args) {
 }
 
 struct ExportArgs {
-  std::string run, format = "csv", metric, out;
+  std::string run, format = "csv", metric, out, tensorboard;
 };
 
 std::string csv_cell(const std::string& text) {
@@ -223,6 +247,14 @@ Result<int> export_run(const Globals& globals, const ExportArgs& args) {
     return Error::invalid(format("--format {}: there are csv and json", wanted));
   Server server = TRY(Server::open(globals));
   const Run run = TRY(server.run(args.run));
+  if (!args.tensorboard.empty()) {
+    const std::string file = TRY(export_events(server, run, args.metric, args.tensorboard));
+    if (globals.json)
+      print_json(format("{{\"file\":{}}}", json_quote(file)));
+    else
+      put(file + "\n");
+    return kExitOk;
+  }
   std::string out = wanted == "csv" ? "metric,step,time,value\n"
                                     : format("{{\"run\":{},\"metrics\":[", to_json(run));
   bool first = true;
@@ -329,11 +361,13 @@ void add_run_commands(Tree& tree) {
       .does([tagged, &globals] { return tag(globals, *tagged); });
 
   auto exported = std::make_shared<ExportArgs>();
-  group.command("export", "Prints every point of its metrics")
+  group.command("export", "Gives every point of its metrics")
       .needs(exported->run, "RUN", "id or name, or its job's")
       .option(exported->format, "--format", "csv|json", "default: csv")
       .option(exported->metric, "--metric", "NAME", "this one alone")
       .option(exported->out, "--out", "FILE", "default: stdout")
+      .option(exported->tensorboard, "--tensorboard", "DIR",
+              "as an event file in DIR/NAME, with its images and texts")
       .does([exported, &globals] { return export_run(globals, *exported); });
 
   auto listed = std::make_shared<std::string>();

@@ -401,9 +401,9 @@ TEST_F(FlowTest, LiveValuesGoAsJson) {
   const std::string run = R"({"id":"01HF0000000000000000000002","name":"it-1",)"
                           R"("job_id":"01HF0000000000000000000001"})";
   handler_.answer("GET /api/v1/runs/it-1", run);
-  handler_.answer("PATCH /api/v1/jobs/01HF0000000000000000000001/live", job_in("running"));
+  handler_.answer("PATCH /api/v1/runs/01HF0000000000000000000002/live", R"({"items":[]})");
   EXPECT_EQ(hearth({"run", "set", "it-1", "lr=0.5", "mode=fast", "on=true"}).code, 0);
-  const auto asked = handler_.asked("PATCH /api/v1/jobs/01HF0000000000000000000001/live");
+  const auto asked = handler_.asked("PATCH /api/v1/runs/01HF0000000000000000000002/live");
   const auto body = from_json<LiveBody>(asked.at(0).body).value();
   EXPECT_EQ(body.values.at("lr").text, "0.5");
   EXPECT_EQ(body.values.at("mode").text, "\"fast\"");
