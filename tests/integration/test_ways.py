@@ -1,0 +1,323 @@
+"""Metrics of programs that know nothing of Hearth, and parameters that change while they run."""
+
+import calendar
+import os
+import struct
+import tempfile
+import time
+
+from harness import ServerCase, eventually, job_text
+
+# What the programs printed, on the stream and with the buffering they have.
+PYTORCH = r"""
+for epoch in (1, 2):
+    for i in (0, 6400, 12800):
+        print('Train Epoch: %d [%d/60000 (%d%%)]\tLoss: %.6f'
+              % (epoch, i, i // 600, 1 / (epoch + i)))
+    print('\nTest set: Average loss: 0.4149, Accuracy: 8490/10000 (85%)\n')
+"""
+KERAS = r"""
+import sys, time
+for epoch in (1, 2):
+    print('Epoch %d/2' % epoch)
+    for k in range(1, 939):
+        line = ('\x1b[1m%d/938\x1b[0m \x1b[32m' % k + '━' * (k // 47) + '\x1b[0m\x1b[37m━\x1b[0m '
+                '\x1b[1m0s\x1b[0m 1ms/step - accuracy: 0.8211 - loss: %.4f' % (1 / k))
+        sys.stdout.write('\r' + line + '\b' * 40)
+    sys.stdout.write('\r\x1b[1m938/938\x1b[0m \x1b[32m━━━\x1b[0m \x1b[1m2s\x1b[0m 2ms/step - '
+                     'accuracy: 0.8211 - loss: 0.0011 - val_accuracy: 0.85%d0 - val_loss: 0.42\n'
+                     % epoch)
+sys.stdout.flush()
+"""
+MXNET = r"""
+import logging
+logging.basicConfig(level=logging.INFO)
+for epoch in (0, 1):
+    for k in (300, 600):
+        logging.info('Epoch[%d] Batch [%d-%d]\tSpeed: 45360.68 samples/sec\taccuracy=0.%d', epoch,
+                     k - 300, k, 700 + k + epoch)
+    logging.info('Epoch[%d] Train-accuracy=0.8%d', epoch, epoch)
+    logging.info('Epoch[%d] Time cost=1.353', epoch)
+    logging.info('Epoch[%d] Validation-accuracy=0.85%d', epoch, epoch)
+"""
+CAFFE = r"""
+import os
+def line(text):
+    os.write(2, ('I1120 05:37:58.272187  4332 solver.cpp:218] ' + text + '\n').encode())
+for i in range(276):
+    line('layer { name: "conv%d" top: "conv" lr_mult: 1 }' % i)
+for iteration in (0, 500, 1000):
+    line('Iteration %d, Testing net (#0)' % iteration)
+    line('    Test net output #0: accuracy = 0.8%d' % iteration)
+    line('Iteration %d (1250 iter/s, 0.08s/100 iters), loss = 0.570934' % iteration)
+    line('    Train net output #0: loss = 0.570934 (* 1 = 0.570934 loss)')
+    line('Iteration %d, lr = 0.01' % iteration)
+"""
+
+
+class Scripts(ServerCase):
+    def run_script(self, text, **fields):
+        """Submits a script and waits; its job."""
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        job = self.server.wait(self.server.submit(
+            job_text("python3 train.py", code=".", **fields), folder=folder))
+        self.assertEqual(job["state"], "succeeded", self.server.lines(job["id"]))
+        return job["id"]
+
+    def metrics(self, job):
+        run = self.server.json("run", "show", job)
+        return {key for key in run.get("metrics", {}) if not key.startswith("system/")}
+
+    def points(self, job, key):
+        run = self.server.json("run", "show", job)
+        answer = self.server.http(
+            "GET", "/api/v1/runs/%s/metrics?points=0&key=%s" % (run["id"], key)).json()
+        return [(point["step"], point["value"]) for point in answer.get("points", [])]
+
+
+class PlainLogs(Scripts):
+    def test_pytorch(self):
+        job = self.run_script(PYTORCH)
+        self.assertEqual(self.metrics(job), {"train/loss", "test/loss", "test/accuracy"})
+        self.assertEqual([step for step, _ in self.points(job, "train/loss")],
+                         [0, 6400, 12800, 60000, 66400, 72800])
+        self.assertEqual(self.points(job, "test/accuracy"), [(60000, 0.849), (120000, 0.849)])
+
+    def test_keras_with_its_bars(self):
+        job = self.run_script(KERAS)
+        self.assertEqual(self.metrics(job), {"accuracy", "loss", "val_accuracy", "val_loss"})
+        self.assertEqual(self.points(job, "val_accuracy"), [(938, 0.851), (1876, 0.852)])
+        self.assertIn((1876, 0.0011), self.points(job, "loss"))
+
+    def test_mxnet(self):
+        job = self.run_script(MXNET)
+        self.assertEqual(self.metrics(job), {"samples_per_second", "accuracy", "train/accuracy",
+                                             "validation/accuracy"})
+        self.assertEqual([step for step, _ in self.points(job, "accuracy")], [300, 600, 900, 1200])
+        self.assertEqual(self.points(job, "validation/accuracy"), [(600, 0.85), (1200, 0.851)])
+
+    def test_caffe(self):
+        job = self.run_script(CAFFE)
+        self.assertEqual(self.metrics(job), {"loss", "lr", "train/loss", "test/accuracy"})
+        self.assertEqual(self.points(job, "test/accuracy"), [(0, 0.8), (500, 0.85), (1000, 0.81)])
+
+    def test_own_patterns_and_wrong_ones(self):
+        text = "for i in range(3): print('at %d: reward %d.5' % (10 * i, i))\n"
+        job = self.run_script(
+            text, metrics=r"{patterns: ['at (?P<step>\d+): reward (?P<reward>\S+)']}")
+        self.assertEqual(self.points(job, "reward"), [(0, 0.5), (10, 1.5), (20, 2.5)])
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        path = os.path.join(folder, "job.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(job_text("true", metrics="{patterns: ['reward (']}"))
+        refused = self.server.run("job", "submit", path)
+        self.assertEqual(refused.returncode, 7, refused.stderr)
+        self.assertIn("metrics.patterns[0]", refused.stderr)
+
+    def test_they_can_be_turned_off(self):
+        job = self.run_script(PYTORCH, metrics="{from_logs: never}")
+        self.assertEqual(self.metrics(job), set())
+
+    def test_what_the_script_logs_itself_is_not_charted_twice(self):
+        text = ("import hearth\n"
+                "for i in range(5):\n"
+                "    hearth.log(step=i, train_loss=0.5)\n"
+                "    print('step=%d loss=0.5' % i, flush=True)\n")
+        self.assertEqual(self.metrics(self.run_script(text)), {"train_loss"})
+        self.assertEqual(self.metrics(self.run_script(text, metrics="{from_logs: always}")),
+                         {"train_loss", "loss"})
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def masked(data):
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
+
+
+def record(data):
+    length = struct.pack("<Q", len(data))
+    return length + masked(length) + data + masked(data)
+
+
+def field(number, data):
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def scalar(tag, step, value, wall_time=1.7e9):
+    """An event with one simple_value; step below 128."""
+    summary = field(1, field(1, tag.encode()) + b"\x15" + struct.pack("<f", value))
+    return record(b"\x09" + struct.pack("<d", wall_time + step) + b"\x10" + bytes([step])
+                  + field(5, summary))
+
+
+EVENTS = r"""
+import os, sys, time
+os.makedirs('runs/a')
+records = [bytes.fromhex(line) for line in open('records.txt')]
+with open('runs/a/events.out.tfevents.1.host', 'wb', buffering=0) as file:
+    for data in records[:3]: file.write(data)
+    file.write(records[3][:10])
+    print('half', flush=True)
+    while not os.path.exists('go'): time.sleep(0.02)
+    file.write(records[3][10:])
+    file.write(records[4][:-1])   # torn for good
+"""
+
+
+class EventFiles(Scripts):
+    def submit_events(self, **fields):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
+            file.write(EVENTS)
+        with open(os.path.join(folder, "records.txt"), "w", encoding="utf-8") as file:
+            for i in range(5):
+                file.write(scalar("loss", i, i / 2).hex() + "\n")
+        return self.server.submit(job_text("python3 train.py", code=".", **fields), folder=folder)
+
+    def let_go(self, job):
+        """Lets the script write the rest."""
+        tasks = self.server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"]
+        for root, _, names in os.walk(self.server.data):
+            if tasks[0]["id"] in root and "records.txt" in names:
+                open(os.path.join(root, "go"), "w").close()
+                return True
+        return False
+
+    def test_they_are_read_as_they_grow(self):
+        job = self.submit_events()
+        eventually(lambda: len(self.points(job, "loss")) == 3, "three points while it runs")
+        self.assertTrue(self.let_go(job))
+        self.assertEqual(self.server.wait(job)["state"], "succeeded")
+        self.assertEqual(self.points(job, "loss"), [(0, 0), (1, 0.5), (2, 1), (3, 1.5)])
+
+    def test_a_killed_shim_loses_none(self):
+        job = self.submit_events(retries="{limit: 0}")
+        eventually(lambda: "half" in self.server.lines(job), "the script runs")
+        task = self.server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"][0]
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if len(words) > 2 and words[1] == b"shim" and task["id"].encode() in words[2]:
+                os.kill(int(pid), 9)
+        self.assertEqual(self.server.wait(job)["state"], "failed")
+        self.assertEqual(self.points(job, "loss"), [(0, 0), (1, 0.5), (2, 1)])
+
+    def test_they_can_be_turned_off(self):
+        job = self.submit_events(metrics="{event_files: false}")
+        eventually(lambda: "half" in self.server.lines(job), "the script runs")
+        self.assertTrue(self.let_go(job))
+        self.server.wait(job)
+        self.assertEqual(self.metrics(job), set())
+
+    def test_other_directories_are_left_alone(self):
+        job = self.submit_events(metrics="{event_directories: [logs]}")
+        eventually(lambda: "half" in self.server.lines(job), "the script runs")
+        self.assertTrue(self.let_go(job))
+        self.server.wait(job)
+        self.assertEqual(self.metrics(job), set())
+
+    def test_a_run_goes_out_as_an_event_file(self):
+        job = self.submit_events()
+        eventually(lambda: "half" in self.server.lines(job), "the script runs")
+        self.assertTrue(self.let_go(job))
+        self.server.wait(job)
+        folder = os.path.join(self.server.root, "exported")
+        path = self.server.ok("run", "export", job, "--tensorboard", folder).strip()
+        self.assertIn("tfevents", os.path.basename(path))
+        with open(path, "rb") as file:
+            data = file.read()
+        self.assertIn(b"brain.Event:2", data)
+        # The very bytes of the writer: the tag, and the value in 32 bits.
+        self.assertIn(field(1, b"loss") + b"\x15" + struct.pack("<f", 1.5), data)
+
+
+TRAINING = r"""
+# A small linear model trained by gradient descent, its rate asked for at each step.
+import time, hearth
+class Optimizer:
+    lr = 0.0
+optimizer = Optimizer()
+weight, step, seen = 0.0, 0, 0.1
+print('start', flush=True)
+while seen == 0.1 or step < done:
+    optimizer.lr = hearth.live('lr', 0.1, step=step)
+    if optimizer.lr != seen:
+        print('lr %g at step %d, time %.6f' % (optimizer.lr, step, time.time()), flush=True)
+        seen, done = optimizer.lr, step + 5
+    weight -= optimizer.lr * 2 * (weight - 3.0)
+    hearth.log(step=step, loss=(weight - 3.0) ** 2, lr=optimizer.lr)
+    step += 1
+    time.sleep(0.01)
+"""
+
+
+class LiveParameters(Scripts):
+    LIVE = "{lr: {value: 0.1, live: true, min: 0.001, max: 1}, name: x}"
+
+    def start(self, text, params=LIVE):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        job = self.server.submit(job_text("python3 train.py", code=".", params=params),
+                                 folder=folder)
+        eventually(lambda: "start" in self.server.lines(job), "the script runs")
+        return job
+
+    def test_the_optimizer_changes_within_a_second_and_the_history_says_so(self):
+        job = self.start(TRAINING)
+        # Timed from the moment at which the server had it: the command line alone may take long.
+        self.server.ok("run", "set", job, "lr=0.5")
+        self.assertEqual(self.server.wait(job)["state"], "succeeded")
+        (line,) = [line for line in self.server.lines(job) if line.startswith("lr ")]
+        words = line.replace(",", "").split()
+        self.assertEqual(words[1], "0.5")
+        run = self.server.json("run", "show", job)
+        (change,) = self.server.http("GET", "/api/v1/runs/%s/live" % run["id"]).json()["items"]
+        self.assertEqual((change["name"], change["before"], change["value"]), ("lr", 0.1, 0.5))
+        self.assertEqual(change["asked_by"], self.server.json("whoami")["user"])
+        self.assertEqual(change["step"], int(words[4]))
+        self.assertEqual(change["applied_by"], 1)
+        taken = float(words[6]) - seconds(change["asked_at"])
+        self.assertLess(taken, 1 if os.getloadavg()[0] < 4 else 10)
+        shown = self.server.ok("run", "show", job)
+        self.assertRegex(shown, r"lr\s+0.1\s+0.5\s+.*\s%s\b" % words[4])
+        kinds = [point for point in self.points(job, "lr") if point[0] == int(words[4])]
+        self.assertEqual(kinds, [(int(words[4]), 0.5)])
+
+    def test_bounds_and_types_hold_on_the_run_too(self):
+        job = self.start("import time\nprint('start', flush=True)\ntime.sleep(600)\n")
+        run = self.server.json("run", "show", job)["id"]
+        path = "/api/v1/runs/%s/live" % run
+        for values in ({"lr": 7}, {"lr": "fast"}, {"name": "y"}, {"nothing": 1}, {}):
+            answer = self.server.http("PATCH", path, {"values": values})
+            self.assertEqual(answer.status, 400, values)
+        self.assertEqual(self.server.http("GET", path).json()["items"], [])
+        answer = self.server.http("PATCH", path, {"values": {"lr": 0.2}})
+        self.assertEqual(answer.status, 200, answer.body)
+        (change,) = answer.json()["items"]
+        self.assertEqual((change["value"], change.get("step")), (0.2, None))
+        self.assertEqual(self.server.http("PATCH", path, {"values": {"lr": 0.2}}, token="").status,
+                         401)
+        self.server.ok("job", "cancel", job)
+        self.server.wait(job)
+        self.assertEqual(self.server.http("PATCH", path, {"values": {"lr": 0.3}}).status, 409)
+
+
+def seconds(text):
+    """RFC 3339 in UTC as a number."""
+    whole, _, part = text.rstrip("Z").partition(".")
+    parsed = time.strptime(whole, "%Y-%m-%dT%H:%M:%S")
+    return calendar.timegm(parsed) + float("0." + (part or "0"))
