@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "executors/local/shim_group.h"
+#include "executors/local/stale_groups.h"
 #include "hw/machine.h"
 #include "hw/node.h"
 #include "os/cgroup.h"
@@ -41,6 +42,7 @@ Result<void> LocalExecutor::prepare() {
     shim_groups_.clear();
   }
   groups_ = os::detect_cgroups({.parent = options_.cgroup_parent});
+  remove_stale_groups(groups_);
   machine_.cpus = hw::cpus(hw::Root());
   machine_.memory = hw::memory(hw::Root());
   auto gpus = hw::Gpus::open(options_.nvml);
@@ -83,6 +85,7 @@ void LocalExecutor::remove_groups() {
     pollfd waiting{.fd = task.pidfd(), .events = POLLIN, .revents = 0};
     ::poll(&waiting, 1, static_cast<int>(left.micros / 1000));
   }
+  remove_stale_groups(groups_);
   os::remove_parents(groups_);
   for (const std::string& group : shim_groups_) ::rmdir(group.c_str());
 }

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/units.h"
+#include "executors/local/stale_groups.h"
 #include "os/files.h"
 #include "os/tree.h"
 #include "tests/contract/executor_witness.h"
@@ -229,6 +231,38 @@ TEST_F(LocalExecutorTest, LeavesNoControlGroup) {
   ASSERT_TRUE(executor.ok());
   executor->reset();
   EXPECT_EQ(there(), 0U);
+}
+
+// A supervisor that was killed and whose folder is gone leaves its task's group to whoever comes.
+TEST_F(LocalExecutorTest, RemovesGroupsThatNobodyComesFor) {
+  const os::CgroupOptions place{.parent = "hearth-executor-test2-" + std::to_string(::getpid())};
+  const auto groups = os::detect_cgroups(place);
+  if (groups.version == os::CgroupVersion::none) GTEST_SKIP() << groups.why;
+  const std::string stale = "task-" + new_id(), held = new_id(), used = "task-" + new_id();
+  ASSERT_TRUE(os::Cgroup::create(groups, stale, {}).ok());
+  ASSERT_TRUE(os::Cgroup::create(groups, "task-" + held, {}).ok());
+  const auto busy = os::Cgroup::create(groups, used, {});
+  const auto strange = os::Cgroup::create(groups, "something-else", {});
+  ASSERT_TRUE(busy.ok() && strange.ok());
+  os::SpawnOptions sleeper;
+  sleeper.program = "/bin/sleep";
+  sleeper.argv = {"DIR/" + held, "600"};
+  auto shim = os::spawn(sleeper);
+  sleeper.argv = {"sleep", "600"};
+  sleeper.cgroup_procs = busy->procs_files();
+  auto inside = os::spawn(sleeper);
+  ASSERT_TRUE(inside.ok() && shim.ok());
+  remove_stale_groups(groups);
+  EXPECT_EQ(os::list_cgroups(groups)->size(), 3U);
+  EXPECT_FALSE(os::Cgroup::open(groups, stale).ok());
+  for (os::Process* process : {&*inside, &*shim}) {
+    ignore(process->send_signal(SIGKILL));
+    ignore(process->wait());
+  }
+  remove_stale_groups(groups);
+  EXPECT_EQ(*os::list_cgroups(groups), std::vector<std::string>{"something-else"});
+  EXPECT_TRUE(strange->remove().ok());
+  os::remove_parents(groups);
 }
 
 TEST_F(LocalExecutorTest, AShimThatCannotStartLeavesNothing) {
