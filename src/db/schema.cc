@@ -152,10 +152,18 @@ CREATE TABLE live_history (run_id TEXT NOT NULL, version BIGINT NOT NULL, name T
   PRIMARY KEY (run_id, version, name));
 )";
 
+constexpr std::string_view kLoggedModels = R"(
+CREATE TABLE logged_models (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  project TEXT NOT NULL, experiment_id TEXT NOT NULL, name TEXT NOT NULL, run_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL);
+CREATE INDEX logged_models_by_experiment ON logged_models (experiment_id, created_at, id);
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
     Migration{2, "tracking", kTracking},
     Migration{3, "the history of live parameters", kLiveHistory},
+    Migration{4, "logged models", kLoggedModels},
 };
 
 }  // namespace

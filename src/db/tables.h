@@ -5,6 +5,7 @@
 #include "domain/dataset.h"
 #include "domain/event.h"
 #include "domain/job.h"
+#include "domain/logged_model.h"
 #include "domain/model.h"
 #include "domain/project.h"
 #include "domain/run.h"
@@ -49,6 +50,8 @@ HEARTH_TABLE(Checkpoint, "checkpoints", "job_id", "run_id", "project", "manifest
 HEARTH_TABLE(Model, "models", "name", "project", "created_at");
 HEARTH_TABLE(ModelVersion, "model_versions", "model", "project", "number", "digest", "run_id",
              "job_id", "created_at");
+HEARTH_TABLE(LoggedModel, "logged_models", "project", "experiment_id", "name", "run_id",
+             "created_at");
 HEARTH_TABLE(Dataset, "datasets", "name", "project", "created_at");
 HEARTH_TABLE(DatasetVersion, "dataset_versions", "dataset", "project", "number", "manifest_digest",
              "created_at");

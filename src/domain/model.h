@@ -14,7 +14,7 @@ struct Model {
   int64_t versions = 0;
   std::map<std::string, std::string> aliases;  // alias -> version number
   std::map<std::string, std::string> tags;
-  Time created_at;
+  Time created_at, updated_at;
   int64_t version = 0;
   bool operator==(const Model&) const = default;
 };
@@ -26,10 +26,11 @@ struct Describe<Model> {
     f("name", &Model::name, "unique in its project");
     f("project", &Model::project, "project name");
     f("description", &Model::description, "for people");
-    f("versions", &Model::versions, "how many");
+    f("versions", &Model::versions, "the number of the newest; none is given twice");
     f("aliases", &Model::aliases, "alias to version number");
     f("tags", &Model::tags, "labels");
     f("created_at", &Model::created_at, "when");
+    f("updated_at", &Model::updated_at, "when it or its versions were last changed");
     f("version", &Model::version, "counts changes");
   }
 };
@@ -42,8 +43,11 @@ struct ModelVersion {
   std::string file_name;
   int64_t size_bytes = 0;
   std::string run_id, job_id, created_by;
+  // What clients say of it: where its files came from, and what they stand for now ("" until they
+  // are followed to their place).
+  std::string description, stage, source, location, run_link, logged_model_id;
   std::map<std::string, std::string> tags;
-  Time created_at;
+  Time created_at, updated_at;
   int64_t version = 0;
   bool operator==(const ModelVersion&) const = default;
 };
@@ -62,8 +66,15 @@ struct Describe<ModelVersion> {
     f("run_id", &ModelVersion::run_id, "the run that made it");
     f("job_id", &ModelVersion::job_id, "the job that made it");
     f("created_by", &ModelVersion::created_by, "user name");
+    f("description", &ModelVersion::description, "for people");
+    f("stage", &ModelVersion::stage, "Staging, Production or Archived; none: not promoted");
+    f("source", &ModelVersion::source, "URI it was made from, as its client gave it");
+    f("location", &ModelVersion::location, "URI of its files, where the source leads elsewhere");
+    f("run_link", &ModelVersion::run_link, "page of the run that made it");
+    f("logged_model_id", &ModelVersion::logged_model_id, "the logged model it was made from");
     f("tags", &ModelVersion::tags, "labels");
     f("created_at", &ModelVersion::created_at, "when");
+    f("updated_at", &ModelVersion::updated_at, "when it was last changed");
     f("version", &ModelVersion::version, "counts changes");
   }
 };

@@ -7,7 +7,15 @@ Result<ModelVersion> Records::State::find_model_version(db::Session& session,
                                                         const std::string& reference) {
   const Reference wanted = parse_reference(reference);
   const Model model = TRY(by_name<Model>(session, project, wanted.name, "model"));
-  int64_t number = wanted.word.empty() ? model.versions : wanted.number;
+  int64_t number = wanted.number;
+  if (wanted.word.empty()) {
+    // The newest that is still there.
+    TRY(session.query("SELECT MAX(number) FROM model_versions WHERE project = $1 AND model = $2",
+                      {project, model.name}, [&](const db::Row& row) -> Result<void> {
+                        number = row.null(0) ? 0 : row.integer(0);
+                        return {};
+                      }));
+  }
   if (const auto alias = model.aliases.find(wanted.word); alias != model.aliases.end())
     number = parse_reference("@" + alias->second).number;
   auto version = TRY(db::Table<ModelVersion>::find(
@@ -79,6 +87,7 @@ Result<Model> Records::set_alias(const Identity& who, const std::string& project
       TRY(State::find_model_version(session, where, format("{}@{}", name, number)));
       model.aliases[alias] = std::to_string(number);
     }
+    model.updated_at = state_->context.clock.now();
     TRY(db::Table<Model>::update(session, model));
     TRY(emit(session, state_->context.clock, who.actor(), where, "model.alias_set", model.id,
              model.version, format(R"({{"alias":{},"number":{}}})", json_quote(alias), number)));

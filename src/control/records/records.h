@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "domain/dataset.h"
 #include "domain/identity.h"
 #include "domain/lineage.h"
+#include "domain/logged_model.h"
 #include "domain/model.h"
 #include "domain/run.h"
 
@@ -24,6 +26,43 @@ struct MetricPoint {
 struct MetricQuery {
   std::string run_id, key;
   int64_t most_points = 2000;  // down-sampled to at most this, keeping extremes; 0: all
+};
+
+// What files belong to: a run, a logged model, a model's version, or (loose ones) a project.
+struct FileHolder {
+  enum class Kind { run, logged_model, model_version, project };
+  Kind kind = Kind::run;
+  std::string id, project;
+};
+struct FileEntry {
+  std::string name;  // in its directory
+  bool directory = false;
+  int64_t size_bytes = 0;
+};
+
+struct NewModelVersion {
+  std::string source, location, run_id, run_link, description, logged_model_id;
+  std::map<std::string, std::string> tags;
+  // Where its files lie, if they lie here: from these come digest and pins.
+  std::optional<FileHolder> files;
+  std::string path;  // a file or directory of the holder; "": all
+};
+// What is absent stays as it is. A tag without value is taken away.
+struct ModelChange {
+  std::optional<std::string> description;
+  std::map<std::string, std::optional<std::string>> tags;
+};
+struct VersionChange {
+  std::optional<std::string> description;
+  std::map<std::string, std::optional<std::string>> tags;
+  // "None", "Staging", "Production", "Archived"; a promotion, so an event of its own.
+  std::optional<std::string> stage;
+  bool archive_others = false;  // those that are in that stage
+};
+struct LoggedModelChange {
+  std::optional<LoggedModelStatus> status;
+  std::map<std::string, std::string> params;  // added; another value for one is `invalid`
+  std::map<std::string, std::optional<std::string>> tags;
 };
 
 struct RecordsOptions {
@@ -66,6 +105,52 @@ class Records {
                                          const std::string& reference);
   Result<Model> set_alias(const Identity& who, const std::string& project, const std::string& name,
                           const std::string& alias, int64_t number);  // 0: removed
+
+  // The registry's other half: what clients make of it.
+  Result<std::vector<Model>> all_models(const Identity& who, const std::string& project);
+  // Of one model, or (name "") of all; of one run where run_id is given. The newest first.
+  Result<std::vector<ModelVersion>> all_versions(const Identity& who, const std::string& project,
+                                                 const std::string& name,
+                                                 const std::string& run_id);
+  Result<Model> create_model(const Identity& who, const std::string& project,
+                             const std::string& name, const ModelChange& with);
+  Result<Model> rename_model(const Identity& who, const std::string& project,
+                             const std::string& name, const std::string& new_name);
+  Result<Model> change_model(const Identity& who, const std::string& project,
+                             const std::string& name, const ModelChange& change);
+  Result<void> delete_model(const Identity& who, const std::string& project,
+                            const std::string& name);
+  Result<ModelVersion> create_model_version(const Identity& who, const std::string& project,
+                                            const std::string& name, NewModelVersion wanted);
+  Result<ModelVersion> change_model_version(const Identity& who, const std::string& project,
+                                            const std::string& name, int64_t number,
+                                            const VersionChange& change);
+  Result<void> delete_model_version(const Identity& who, const std::string& project,
+                                    const std::string& name, int64_t number);
+
+  Result<LoggedModel> create_logged_model(const Identity& who, LoggedModel wanted);
+  Result<LoggedModel> get_logged_model(const Identity& who, const std::string& id);
+  Result<LoggedModel> change_logged_model(const Identity& who, const std::string& id,
+                                          const LoggedModelChange& change);
+  // With its files.
+  Result<void> delete_logged_model(const Identity& who, const std::string& id);
+  // Of these experiments, as far as they may be seen; the newest first.
+  Result<std::vector<LoggedModel>> logged_models(const Identity& who,
+                                                 const std::vector<std::string>& experiment_ids);
+
+  // Files of a holder, by path. `id`: of a run, a logged model or a model's version.
+  Result<FileHolder> file_holder(const Identity& who, const std::string& id);
+  Result<FileHolder> loose_files(const Identity& who, const std::string& project);
+  // Takes the file; one of this path is replaced.
+  Result<Artifact> put_file(const Identity& who, const FileHolder& holder, const std::string& path,
+                            const std::string& file);
+  Result<Artifact> get_file(const Identity& who, const FileHolder& holder, const std::string& path);
+  // What lies in a directory, by name; nothing of a path that is a file or is not there.
+  Result<std::vector<FileEntry>> list_files(const Identity& who, const FileHolder& holder,
+                                            const std::string& directory);
+  // A file, or a directory with all below it. How many there were.
+  Result<int64_t> delete_files(const Identity& who, const FileHolder& holder,
+                               const std::string& path);
 
   // Every object that the manifest names must be here (put by upload); then the version exists.
   // With `in_place` the bytes stay in that directory. A manifest that a version has already gives

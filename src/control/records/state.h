@@ -15,6 +15,9 @@ struct Records::State {
   // Named bounds.
   static constexpr int64_t kMostVersions = 10'000;   // of one model or dataset, in one answer
   static constexpr int64_t kMostArtifacts = 10'000;  // of one run, in one answer
+  static constexpr int64_t kMostFiles = 200'000;     // of one holder, looked at in one call
+  static constexpr int64_t kMostModels = 20'000;     // of one project, in one search
+  static constexpr int64_t kMostFoundVersions = 200'000;
 
   static std::string project_of(const Identity& who, const std::string& project) {
     if (!project.empty()) return project;
@@ -66,6 +69,11 @@ struct Records::State {
   // The projects whose nouns name this object.
   static Result<std::vector<std::string>> projects_of_object(db::Session& session,
                                                              const std::string& digest);
+
+  // Every file of a holder at or below a path. Its holder is one that may be seen.
+  Result<std::vector<Artifact>> files_below(const FileHolder& holder, const std::string& path);
+  // May it be written?
+  Result<void> may_write(const Identity& who, const FileHolder& holder);
 
   struct NewVersion;  // of a dataset; datasets.cc
 

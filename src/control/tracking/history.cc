@@ -205,7 +205,8 @@ Result<std::vector<LoggedMetric>> Tracking::model_metrics(const Identity& who,
         LoggedMetric metric{.key = key.substr(0, end),
                             .value = summary.last.value,
                             .time = summary.last.time,
-                            .step = summary.last.step};
+                            .step = summary.last.step,
+                            .run_id = id};
         read_mark(std::string_view(key).substr(end), metric.model_id, metric.dataset_name,
                   metric.dataset_digest);
         if (metric.model_id == model_id) found.push_back(std::move(metric));

@@ -79,6 +79,7 @@ struct LoggedMetric {
   Time time;
   int64_t step = 0;
   std::string model_id, dataset_name, dataset_digest;
+  std::string run_id;  // of model_metrics(): the run that logged it
 };
 enum class Durability {
   durable,  // answered after the commit is synced
