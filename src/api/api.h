@@ -39,9 +39,13 @@ struct Options {
   std::string version;
   Time started;        // steady; set by make_handler
   int owner_uid = -1;  // over the Unix socket this uid is the admin without a token
+  // Where MLflow's clients put files of experiments that name no place: s3://..., file:///...; "":
+  // here, through the proxy.
+  std::string mlflow_artifact_root;
   // Named bounds; each shows as 429 with Retry-After.
   double reads_per_second = 100'000;  // per token
   double changes_per_second = 500;    // per token
+  double logged_per_second = 20'000;  // per token, of a tracking client's points, params and tags
   double failures_per_second = 100;   // failed sign-ins and unknown tokens, per address
 };
 

@@ -29,6 +29,7 @@ Guard::Guard(Services& services, const Options& options)
       cookie_name_("hearth_" + services.access.server_id()),
       reads_(options.reads_per_second, options.reads_per_second, services.context.clock),
       changes_(options.changes_per_second, options.changes_per_second * 4, services.context.clock),
+      logged_(options.logged_per_second, options.logged_per_second, services.context.clock),
       failures_(options.failures_per_second, options.failures_per_second * 10,
                 services.context.clock) {}
 
@@ -108,10 +109,12 @@ std::optional<Error> Guard::check_rate(const net::RequestHead& head, const Route
   if (route.unlimited) return std::nullopt;
   const std::string& key = who.token_id.empty() ? head.peer : who.token_id;
   const bool change = is_change(head.method);
-  if ((change ? changes_ : reads_).take(key)) return std::nullopt;
+  if ((route.logs ? logged_ : change ? changes_ : reads_).take(key)) return std::nullopt;
   return Error::of(Code::busy,
                    format("more than {} {} a second",
-                          change ? options_.changes_per_second : options_.reads_per_second,
+                          route.logs ? options_.logged_per_second
+                          : change   ? options_.changes_per_second
+                                     : options_.reads_per_second,
                           change ? "changes" : "reads"),
                    "wait a second");
 }

@@ -31,7 +31,7 @@ class Guard {
   Services& services_;
   const Options& options_;
   std::string cookie_name_;
-  RateLimit reads_, changes_, failures_;
+  RateLimit reads_, changes_, logged_, failures_;
 };
 
 }  // namespace hearth::api

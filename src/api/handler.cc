@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/fast_answers.h"
 #include "api/guard.h"
+#include "api/mlflow/face.h"
 #include "api/page.h"
 #include "api/route.h"
 #include "base/format.h"
@@ -26,7 +27,9 @@ class ApiHandler : public net::Handler {
     // What is answered from memory is answered here and now.
     rule.on_io_thread = is_page_path(head.path) || fast_.find(head) != nullptr;
     if (rule.on_io_thread) return rule;
-    const auto match = route_table().match(head.method, head.path);
+    const auto foreign = mlflow::canonical_path(head.path);
+    const auto match = foreign ? mlflow::table().match(head.method, *foreign)
+                               : route_table().match(head.method, head.path);
     if (match.route == nullptr) return rule;
     rule.most_bytes = match.route->most_body_bytes;
     rule.to_file = match.route->body_to_file;
@@ -65,11 +68,14 @@ class ApiHandler : public net::Handler {
       if (!who.ok()) refused = std::move(who).error();
     }
     if (!refused) return;
-    rule.refuse = problem(*refused, head.id);
+    rule.refuse = mlflow::canonical_path(head.path) ? mlflow::error_answer(*refused)
+                                                    : problem(*refused, head.id);
     secure(*rule.refuse);
   }
 
   net::Response answer(net::Request& request) {
+    if (const auto foreign = mlflow::canonical_path(request.path))
+      return mlflow_answer(*foreign, request);
     if (const auto refused = guard_.check_host(request)) return problem(*refused, request.id);
     if (const auto refused = guard_.check_origin(request)) return problem(*refused, request.id);
     if (auto page = page_answer(request)) return std::move(*page);
@@ -83,6 +89,19 @@ class ApiHandler : public net::Handler {
       return problem(answered.error(), request.id);
     }
     return std::move(answered).value();
+  }
+
+  // The same checks, another table, errors in its own words.
+  net::Response mlflow_answer(const std::string& path, net::Request& request) {
+    if (const auto refused = guard_.check_host(request)) return mlflow::error_answer(*refused);
+    if (const auto refused = guard_.check_origin(request)) return mlflow::error_answer(*refused);
+    auto match = mlflow::table().match(request.method, path);
+    if (match.route == nullptr) return mlflow::no_route(match, request);
+    auto answered = call(*match.route, std::move(match.path), request);
+    if (answered.ok()) return std::move(answered).value();
+    if (info(answered.error().code).http_status >= 500)
+      log_warning("{} {}: {}", request.method, request.path, answered.error().text());
+    return mlflow::error_answer(answered.error());
   }
 
   // A job whose encoded body is in memory, for a caller who was let through a moment ago.

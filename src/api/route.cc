@@ -68,20 +68,6 @@ Route& Route::pages() {
   return asks("order_by", "created_at desc, name");
 }
 
-RouteTable::RouteTable() {
-  add_system_routes(*this);
-  add_access_routes(*this);
-  add_job_routes(*this);
-  add_log_routes(*this);
-  add_run_routes(*this);
-  add_tracking_routes(*this);
-  add_model_routes(*this);
-  add_dataset_routes(*this);
-  add_object_routes(*this);
-  add_task_routes(*this);
-  add_event_routes(*this);
-}
-
 Route& RouteTable::add(std::string_view method, std::string_view path, std::string_view id,
                        std::string_view tag, std::string_view summary, RouteHandler handler) {
   auto route = std::make_unique<Route>();
@@ -125,8 +111,22 @@ RouteTable::Match RouteTable::match(std::string_view method, std::string_view pa
 }
 
 const RouteTable& route_table() {
-  static const RouteTable table;
-  return table;
+  static const RouteTable the_table = [] {
+    RouteTable table;
+    add_system_routes(table);
+    add_access_routes(table);
+    add_job_routes(table);
+    add_log_routes(table);
+    add_run_routes(table);
+    add_tracking_routes(table);
+    add_model_routes(table);
+    add_dataset_routes(table);
+    add_object_routes(table);
+    add_task_routes(table);
+    add_event_routes(table);
+    return table;
+  }();
+  return the_table;
 }
 
 Result<int64_t> Call::query_integer(std::string_view name, int64_t otherwise, int64_t least,

@@ -76,6 +76,7 @@ struct Route {
   int64_t most_body_bytes = 1 << 20;
   bool body_to_file = false;
   bool unlimited = false;  // no rate limit (a shim's sync)
+  bool logs = false;       // what a training loop sends again and again: a rate of its own
 
   // Chained in the route files: add(...).answers<Job>().in_list()
   template <typename T>
@@ -115,7 +116,6 @@ struct Route {
 
 class RouteTable {
  public:
-  RouteTable();
   Route& add(std::string_view method, std::string_view path, std::string_view id,
              std::string_view tag, std::string_view summary, RouteHandler handler);
   const std::vector<std::unique_ptr<Route>>& routes() const { return routes_; }

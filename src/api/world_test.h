@@ -41,6 +41,7 @@ class ApiTest : public ::testing::Test {
   ~ApiTest() override {
     if (server_) server_->stop(Duration::seconds(5));
     jobs_->stop();
+    tracking_->stop();
     ingest_->stop();
   }
 
@@ -58,6 +59,7 @@ class ApiTest : public ::testing::Test {
     handler_ = make_handler(std::move(services), options_);
     server_ = control::need(net::Server::create(net_, *handler_, world_.signals));
     control::need(ingest_->start());
+    control::need(tracking_->start());
     control::need(jobs_->start());
     server_->start();
   }

@@ -34,6 +34,8 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(args->topology, "--topology", "FILE", "racks and switches of the nodes")
       .option(args->config, "--config", "FILE", "these options as YAML")
       .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
+      .option(args->mlflow_artifact_root, "--mlflow-artifact-root", "URI",
+              "where MLflow's clients put files by themselves; default: here")
       .flag(args->detach, "--detach", "in the background, once it answers")
       .option(line->executor, "--executor", "local|mock", "mock runs no process: for tests")
       .flag(line->no_webhooks, "--no-webhooks", "calls nobody")
