@@ -35,7 +35,7 @@ Result<void> set(MockTask& task, std::string_view key, std::string_view value) {
                : value == "vanishes" ? MockTask::End::vanishes
                                      : MockTask::End::hangs;
   } else {
-    return Error::invalid(format("HEARTH_MOCK: {}={} means nothing", key, value),
+    return Error::invalid(format("MOCK_TASK: {}={} means nothing", key, value),
                           "run, prepare, exit, class, end, ignores_stop, start_error");
   }
   return {};
@@ -48,7 +48,7 @@ Result<MockTask> parse_mock_task(std::string_view text) {
   for (const auto word : split(text, ' ')) {
     if (word.empty()) continue;
     const size_t equals = word.find('=');
-    if (equals == word.npos) return Error::invalid(format("HEARTH_MOCK: {} has no value", word));
+    if (equals == word.npos) return Error::invalid(format("MOCK_TASK: {} has no value", word));
     TRY(set(task, word.substr(0, equals), word.substr(equals + 1)));
   }
   return task;

@@ -1,5 +1,5 @@
 // What every Executor does alike: one suite, instantiated for all of them in one file of a test
-// program. Tasks follow the script in their variable HEARTH_MOCK (executors/mock/mock_executor.h).
+// program. Tasks follow the script in their variable MOCK_TASK (executors/mock/mock_executor.h).
 //
 //   INSTANTIATE_TEST_SUITE_P(Mock, ExecutorContract, ::testing::Values(ExecutorFactory{...}));
 #pragma once

@@ -73,7 +73,7 @@ inline Launch make_launch(const std::string& script, int tasks = 1) {
     task.task_id = new_id();
     task.attempt_id = launch.attempt_id;
     task.rank = i;
-    task.env["HEARTH_MOCK"] = script;
+    task.env["MOCK_TASK"] = script;
     launch.tasks.push_back(task);
     launch.nodes.emplace_back();
   }

@@ -11,7 +11,7 @@ constexpr Duration kLongestSleep = Duration::seconds(1);
 constexpr std::string_view kTopic = "mock";
 
 MockTask script_of(const TaskSpec& spec) {
-  const auto text = spec.env.find("HEARTH_MOCK");
+  const auto text = spec.env.find("MOCK_TASK");
   if (text == spec.env.end()) return {};
   const auto parsed = parse_mock_task(text->second);
   if (parsed.ok()) return *parsed;

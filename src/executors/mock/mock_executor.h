@@ -34,7 +34,7 @@ struct MockOptions {
   int64_t gpus = 0;  // on each node; two to a link, half of them in each NUMA node
   std::string gpu_model = "Mock GPU 80GB";
   std::string pool = "mock";
-  // The script; default: the task's variable HEARTH_MOCK as above.
+  // The script; default: the task's variable MOCK_TASK as above.
   std::function<MockTask(const TaskSpec&)> script;
   // Where a shim would sync to: states go there as it would send them. Without it only the events
   // of the executor are given. Called under no lock.

@@ -1,5 +1,5 @@
 // A shim without a server: `test_shim DIR` and `test_shim --drain DIR`. It holds DIR/lock while it
-// lives, writes what it does into DIR/history, and follows HEARTH_MOCK of its order:
+// lives, writes what it does into DIR/history, and follows MOCK_TASK of its order:
 //
 //   end=ends      after `run` it exits with 0
 //   end=vanishes  after `run` it dies by SIGKILL
@@ -68,7 +68,7 @@ int run(const executors::TaskFolder& folder) {
   if (!text.ok()) return 66;
   auto spec = from_json<TaskSpec>(*text);
   if (!spec.ok()) return 66;
-  const auto script = executors::parse_mock_task(spec->env["HEARTH_MOCK"]);
+  const auto script = executors::parse_mock_task(spec->env["MOCK_TASK"]);
   if (!script.ok()) return 64;
   if (script->ignores_stop) {
     ::signal(SIGTERM, SIG_IGN);
