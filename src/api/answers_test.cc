@@ -68,6 +68,28 @@ TEST_F(ApiTest, UploadsGoOnWhereTheyWere) {
   expect_problem(as(stranger_, "GET /api/v1/objects/" + digest), 404, "not_found");
 }
 
+TEST_F(ApiTest, NamesAndIdsAreBothTaken) {
+  start();
+  const auto object = control::need(world_.objects->put("bytes"));
+  const Manifest manifest{{{"a.txt", object.digest, object.size_bytes}}};
+  control::need(records_->add_dataset_version(world_.member, "", "mnist", manifest, "", {}));
+  const std::string set = text_of(as(member_, "GET /api/v1/datasets/mnist"), "id");
+  const std::string project = text_of(as(member_, "GET /api/v1/projects/default"), "id");
+  for (const std::string& by_id :
+       {"datasets/" + set, "datasets/" + set + "/versions/1", "projects/" + project + "/members",
+        "jobs/" + submit(member_), "lineage?thing=dataset:" + set})
+    EXPECT_EQ(as(member_, "GET /api/v1/" + by_id).status, 200) << by_id;
+  // An id tells nobody the name of what he may not see.
+  const auto foreign = as(stranger_, "GET /api/v1/projects/" + project);
+  expect_problem(foreign, 404, "not_found");
+  EXPECT_EQ(foreign.body.find("default"), std::string::npos) << foreign.body;
+  const auto eve = as(admin_, "POST /api/v1/users", R"({"name":"eve"})");
+  const auto tree = parse_json(eve.body, 1 << 20);
+  ASSERT_TRUE(tree.ok());
+  const std::string id = tree->find("user")->find("id")->text;
+  EXPECT_EQ(as(admin_, "PATCH /api/v1/users/" + id, R"({"disabled":true})").status, 200);
+}
+
 TEST_F(ApiTest, TagsOfARunAreSetAndTakenAway) {
   start();
   const std::string run = task_of(started(member_)).run_id;

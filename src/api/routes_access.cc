@@ -13,6 +13,14 @@ std::string link_of(const Call& call, const std::string& code) {
   return base + "/sign-in#" + code;
 }
 
+// Names and ids are both taken.
+Result<std::string> project_of(const Call& call) {
+  return call.services.access.project_name(call.who, call.at("project"));
+}
+Result<std::string> user_of(const Call& call) {
+  return call.services.access.user_name(call.at("user"));
+}
+
 void add_session_routes(RouteTable& table) {
   table
       .add("POST", "/api/v1/sessions", "createSession", "access",
@@ -126,8 +134,8 @@ void add_user_routes(RouteTable& table) {
            [](Call& call) -> Result<net::Response> {
              const auto change = TRY(call.body<UserChange>());
              if (!change.disabled) return Error::invalid("nothing to change", "give `disabled`");
-             return versioned(TRY(call.services.access.set_user_disabled(call.who, call.at("user"),
-                                                                         *change.disabled)));
+             return versioned(TRY(call.services.access.set_user_disabled(
+                 call.who, TRY(user_of(call)), *change.disabled)));
            })
       .takes<UserChange>()
       .answers<User>();
@@ -152,7 +160,8 @@ void add_project_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/projects/{project}", "getProject", "access", "One project",
            [](Call& call) -> Result<net::Response> {
-             return versioned(TRY(call.services.access.get_project(call.who, call.at("project"))));
+             return versioned(
+                 TRY(call.services.access.get_project(call.who, TRY(project_of(call)))));
            })
       .answers<Project>()
       .versioned();
@@ -160,23 +169,24 @@ void add_project_routes(RouteTable& table) {
       .add("DELETE", "/api/v1/projects/{project}", "deleteProject", "access",
            "Deletes an empty project (admin)",
            [](Call& call) -> Result<net::Response> {
-             TRY(call.services.access.delete_project(call.who, call.at("project")));
+             TRY(call.services.access.delete_project(call.who, TRY(project_of(call))));
              return no_content();
            })
       .nothing();
   table
-      .add("GET", "/api/v1/projects/{project}/members", "listMembers", "access", "Who may do what",
-           [](Call& call) -> Result<net::Response> {
-             return json_list(TRY(call.services.access.list_roles(call.who, call.at("project"))));
-           })
+      .add(
+          "GET", "/api/v1/projects/{project}/members", "listMembers", "access", "Who may do what",
+          [](Call& call) -> Result<net::Response> {
+            return json_list(TRY(call.services.access.list_roles(call.who, TRY(project_of(call)))));
+          })
       .lists<Membership>();
   table
       .add("PUT", "/api/v1/projects/{project}/members/{user}", "setMember", "access",
            "Sets a user's role; none removes it (maintainer)",
            [](Call& call) -> Result<net::Response> {
              const auto body = TRY(call.body<RoleBody>());
-             return json(TRY(call.services.access.set_role(call.who, call.at("user"),
-                                                           call.at("project"), body.role)));
+             return json(TRY(call.services.access.set_role(call.who, TRY(user_of(call)),
+                                                           TRY(project_of(call)), body.role)));
            })
       .takes<RoleBody>()
       .answers<Membership>();
@@ -187,7 +197,8 @@ void add_secret_routes(RouteTable& table) {
       .add("GET", "/api/v1/projects/{project}/secrets", "listSecrets", "access",
            "Names of the secrets, never values",
            [](Call& call) -> Result<net::Response> {
-             return json_list(TRY(call.services.access.list_secrets(call.who, call.at("project"))));
+             return json_list(
+                 TRY(call.services.access.list_secrets(call.who, TRY(project_of(call)))));
            })
       .lists<Secret>();
   table
@@ -195,7 +206,7 @@ void add_secret_routes(RouteTable& table) {
            "Sets a secret's value (maintainer)",
            [](Call& call) -> Result<net::Response> {
              const auto body = TRY(call.body<SecretBody>());
-             return json(TRY(call.services.access.set_secret(call.who, call.at("project"),
+             return json(TRY(call.services.access.set_secret(call.who, TRY(project_of(call)),
                                                              call.at("secret"), body.value)));
            })
       .takes<SecretBody>()
@@ -204,7 +215,7 @@ void add_secret_routes(RouteTable& table) {
       .add("DELETE", "/api/v1/projects/{project}/secrets/{secret}", "deleteSecret", "access",
            "Deletes a secret (maintainer)",
            [](Call& call) -> Result<net::Response> {
-             TRY(call.services.access.delete_secret(call.who, call.at("project"),
+             TRY(call.services.access.delete_secret(call.who, TRY(project_of(call)),
                                                     call.at("secret")));
              return no_content();
            })

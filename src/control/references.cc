@@ -33,8 +33,8 @@ Result<void> check_version_word(const std::string& word, std::string_view what) 
 Result<DatasetVersion> find_dataset_version(db::Session& session, const std::string& project,
                                             const std::string& reference) {
   const Reference wanted = parse_reference(reference);
-  const auto dataset = TRY(db::Table<Dataset>::find(session, "WHERE project = $1 AND name = $2",
-                                                    {project, wanted.name}));
+  const auto dataset = TRY(db::Table<Dataset>::find(
+      session, "WHERE project = $1 AND (name = $2 OR id = $2)", {project, wanted.name}));
   if (!dataset)
     return Error::not_found(format("there is no dataset '{}' in project {}", wanted.name, project),
                             "`hearth dataset list` shows those there are");

@@ -77,6 +77,11 @@ class Access {
                               const std::string& project, Grade role);  // none: removed
   Result<std::vector<Membership>> list_roles(const Identity& who, const std::string& project);
 
+  // The name of a project or user that a call may name by its id too. What is not there, or a
+  // project that it may not see, stays as it was said.
+  Result<std::string> project_name(const Identity& who, const std::string& name_or_id);
+  Result<std::string> user_name(const std::string& name_or_id);
+
   Result<Project> add_project(const Identity& who, Project wanted);
   Result<std::vector<Project>> list_projects(const Identity& who);
   Result<Project> get_project(const Identity& who, const std::string& name);

@@ -96,6 +96,26 @@ Result<std::vector<User>> Access::list_users(const Identity& who) {
   return users;
 }
 
+Result<std::string> Access::project_name(const Identity& who, const std::string& name_or_id) {
+  if (!is_id(name_or_id)) return name_or_id;
+  std::string name = name_or_id;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    if (const auto found = TRY(db::Table<Project>::get(session, name_or_id))) name = found->name;
+    return {};
+  }));
+  return require(who, name, Grade::viewer).ok() ? name : name_or_id;
+}
+
+Result<std::string> Access::user_name(const std::string& name_or_id) {
+  if (!is_id(name_or_id)) return name_or_id;
+  std::string name = name_or_id;
+  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    if (const auto found = TRY(db::Table<User>::get(session, name_or_id))) name = found->name;
+    return {};
+  }));
+  return name;
+}
+
 Result<User> Access::set_user_disabled(const Identity& who, const std::string& name,
                                        bool disabled) {
   TRY(require_admin(who));

@@ -41,12 +41,12 @@ struct Records::State {
     }));
     return page;
   }
-  // A noun by project and name.
+  // A noun of a project by its name or id.
   template <typename T>
   static Result<T> by_name(db::Session& session, const std::string& project,
                            const std::string& name, std::string_view noun) {
-    auto found =
-        TRY(db::Table<T>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
+    auto found = TRY(db::Table<T>::find(session, "WHERE project = $1 AND (name = $2 OR id = $2)",
+                                        {project, name}));
     if (!found)
       return Error::not_found(format("there is no {} '{}' in project {}", noun, name, project),
                               format("`hearth {} list` shows those there are", noun));
