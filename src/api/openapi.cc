@@ -5,6 +5,8 @@
 #include "api/answer.h"
 #include "api/route.h"
 #include "base/format.h"
+#include "control/references.h"
+#include "domain/project.h"
 #include "domain/schema.h"
 
 namespace hearth::api {
@@ -13,6 +15,10 @@ namespace {
 constexpr std::string_view kSchemas = "#/components/schemas/";
 // What a client sends is held to more than what it is answered: bounds, patterns, no other fields.
 constexpr std::string_view kInput = "Input.";
+
+// Parts that are neither empty nor `.` nor `..`, without NUL and backslash.
+constexpr std::string_view kPlainPath =
+    R"((?:(?:\.{0,2}[^./\\\x00]|\.{3})[^/\\\x00]*/)*(?:\.{0,2}[^./\\\x00]|\.{3})[^/\\\x00]*)";
 
 class Document {
  public:
@@ -111,12 +117,27 @@ class Document {
                                       [](const Field& field) { return field.is_required; });
   }
 
+  static std::string whole(std::string_view pattern) {
+    return json_quote(format("^(?:{})$", pattern));
+  }
+  static std::string_view pattern_of_secret() {
+    for (const Field& field : type_of<Secret>().fields)
+      if (field.name == "name") return field.pattern;
+    return "";
+  }
   static std::string path_schema(std::string_view name) {
     if (name == "digest") return R"({"type":"string","pattern":"^sha256:[0-9a-f]{64}$"})";
+    if (name == "alias")
+      return format(R"({{"type":"string","maxLength":{},"pattern":{}}})",
+                    control::kLongestVersionWord, whole(control::kVersionWord));
+    if (name == "secret")
+      return R"({"type":"string","pattern":)" + whole(pattern_of_secret()) + "}";
+    if (name == "path") return format(R"({{"type":"string","pattern":{}}})", whole(kPlainPath));
     return R"({"type":"string","minLength":1})";
   }
 
   static std::string query_schema(const QueryField& field) {
+    if (!field.schema.empty()) return std::string(field.schema);
     switch (field.kind) {
       case Kind::integer:
         if (field.least && field.most)
@@ -146,7 +167,8 @@ class Document {
       add(part, "path", "which", path_schema(part), true);
     }
     for (const QueryField& field : route.query_fields) {
-      add(field.name, "query", field.doc, query_schema(field), field.required);
+      add(field.name, field.in_header ? "header" : "query", field.doc, query_schema(field),
+          field.required);
     }
     if (route.creates)
       add("Idempotency-Key", "header", "the same key gives the same answer for a day",
@@ -178,8 +200,8 @@ class Document {
       content = format(R"("application/json":{{"schema":{}}})", schema);
     }
     if (!route.answer_type.empty()) {
-      // The events of a stream have no schema that this version of OpenAPI could give.
-      const bool stream = route.answer_type == "text/event-stream";
+      // Neither the events of a stream nor a file of any type have a schema that could be given.
+      const bool stream = route.answer_type == "text/event-stream" || route.answer_type == "*/*";
       content += format("{}{}:{}", content.empty() ? "" : ",", json_quote(route.answer_type),
                         stream ? "{}" : R"({"schema":{"type":"string"}})");
     }

@@ -55,6 +55,8 @@ struct QueryField {
   std::string_view example;
   bool required = false;
   std::optional<int64_t> least, most;  // of an integer
+  std::string_view schema;             // JSON Schema of a text, where it is not any
+  bool in_header = false;
 };
 
 struct Route;
@@ -70,9 +72,9 @@ struct Route {
   bool list = false;             // {items: [answer], next_cursor}
   std::string_view answer_type;  // or this media type
   int status = 200;
-  std::vector<QueryField> query_fields;
-  bool creates = false;      // takes Idempotency-Key
-  bool has_version = false;  // takes If-Match, answers ETag
+  std::vector<QueryField> query_fields;  // and headers of its own
+  bool creates = false;                  // takes Idempotency-Key
+  bool has_version = false;              // takes If-Match, answers ETag
   int64_t most_body_bytes = 1 << 20;
   bool body_to_file = false;
   bool unlimited = false;  // no rate limit (a shim's sync)
@@ -100,13 +102,18 @@ struct Route {
   Route& needs(Need n) { return need = n, *this; }
   Route& asks(std::string_view name, std::string_view doc, Kind kind = Kind::text,
               std::string_view example = "") {
-    return query_fields.push_back({name, doc, kind, example, false, {}, {}}), *this;
+    return query_fields.push_back({name, doc, kind, example, false, {}, {}, {}, false}), *this;
   }
-  // Of the query parameter that was named last.
+  Route& asks_header(std::string_view name, std::string_view doc, Kind kind = Kind::text) {
+    asks(name, doc, kind);
+    return query_fields.back().in_header = true, *this;
+  }
+  // Of the parameter that was named last.
   Route& from(int64_t least, int64_t most) {
     query_fields.back().least = least;
     return query_fields.back().most = most, *this;
   }
+  Route& written_as(std::string_view schema) { return query_fields.back().schema = schema, *this; }
   Route& must() { return query_fields.back().required = true, *this; }
   Route& pages();  // limit, cursor, filter, order_by
   Route& makes() { return creates = true, *this; }

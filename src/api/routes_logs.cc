@@ -14,7 +14,7 @@ Result<LogRequest> log_request(Call& call, const Job& job) {
   if (call.query("attempt") == "all")
     request.attempt = -1;
   else
-    request.attempt = TRY(call.query_integer("attempt", 0, 1, 1 << 20));
+    request.attempt = TRY(call.query_integer("attempt", 0, 1, 999'999));
   if (const std::string since = call.query("since"); !since.empty()) {
     // A time, or how long ago.
     const auto ago = parse_duration(since);
@@ -76,7 +76,10 @@ void add_log_routes(RouteTable& table) {
       .asks("rank", "of this task alone", Kind::integer)
       .from(0, 1 << 20)
       .asks("attempt", "number or `all`; default: the last")
+      .written_as(R"({"type":"string","pattern":"^(?:all|[1-9][0-9]{0,5})$"})")
       .asks("since", "RFC 3339, or how long ago: 10m")
+      .written_as(R"({"type":"string","anyOf":[{"format":"date-time"},)"
+                  R"({"pattern":"^(?:[0-9]{1,5}(?:\\.[0-9]{1,6})? ?(?:us|ms|s|m|h|d))?$"}]})")
       .asks("grep", "only lines that match this RE2 expression")
       .asks("timestamps", "1: each line begins with its time", Kind::boolean);
 }

@@ -76,7 +76,11 @@ void add_object_routes(RouteTable& table) {
            append)
       .takes_bytes("application/octet-stream", kMostPartBytes)
       .to_file()
-      .answers<UploadResult>();
+      .answers<UploadResult>()
+      .asks_header("Upload-Offset", "the byte this part begins at: where the upload stands",
+                   Kind::integer)
+      .from(0, INT64_MAX)
+      .must();
   table
       .add("POST", "/api/v1/uploads/{upload}/finish", "finishUpload", "objects",
            "Checks the digest; from then on the object is here",

@@ -78,6 +78,8 @@ void add_tag_routes(RouteTable& table) {
           })
       .answers<Lineage>()
       .asks("thing", "dataset:NAME@2, model:NAME@3, run:NAME, job:NAME or sha256:...")
+      .written_as(
+          R"j({"type":"string","pattern":"^(?:(?:dataset|model|run|job|sha256):|[^:]+$)"})j")
       .must()
       .asks("project", "whose name it is");
 }
@@ -142,7 +144,7 @@ void add_content_routes(RouteTable& table) {
              return file_answer(call.request, file, artifact.digest, media_type(path),
                                 path.substr(path.rfind('/') + 1));
            })
-      .answers_bytes("application/octet-stream");
+      .answers_bytes("*/*");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Objects by digest: who has what, uploads, and who may read.
 #include <algorithm>
+#include <set>
 
 #include "control/records/state.h"
 
@@ -71,7 +72,7 @@ Result<std::map<std::string, int64_t>> Records::have_objects(
     return Error::of(Code::too_large, format("{} digests at once", digests.size()),
                      format("ask for at most {}", kMostAskedAtOnce));
   std::map<std::string, int64_t> here;
-  for (const std::string& digest : digests) {
+  for (const std::string& digest : std::set(digests.begin(), digests.end())) {
     if (!is_digest(digest))
       return Error::invalid(format("'{}' is no digest", digest.substr(0, 80)),
                             "an object is named sha256: and 64 hex digits");

@@ -367,10 +367,12 @@ template <>
 struct Describe<TagsBody> {
   static constexpr std::string_view name = "Tags", doc = "Tags to set.";
   static void fields(Fields<TagsBody>& f) {
-    f("tags", &TagsBody::tags, "name to value; an empty value takes the tag away")
+    f("tags", &TagsBody::tags,
+      "name to value, each of at most 5000 bytes; an empty value takes the tag away")
         .required()
         .min(1)
-        .max(100);
+        .max(100)
+        .matches({"[^\0]+", 5}, "1 character or more");
   }
 };
 
