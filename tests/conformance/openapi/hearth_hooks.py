@@ -177,7 +177,8 @@ def make_real(case, operation):
     for parameter in case.query or {}:
         if parameter in QUERIES:
             case.query[parameter] = QUERIES[parameter]
-    (case.headers or {}).pop("If-Match", None)
+    for header in ("If-Match", "Idempotency-Key"):  # of other versions, and of other requests
+        (case.headers or {}).pop(header, None)
     if operation == "appendUpload":
         case.headers["Upload-Offset"] = "0"
     if operation in BODIES:
@@ -217,9 +218,9 @@ def mean_something(case, operation):
 # What the rest of the run needs: whoever may be asked to take it away takes another away instead.
 KEPT = {
     ("revokeToken", "token"): {"first start", WORLD["token_id"]},
-    ("updateUser", "user"): {WORLD["user"]},
+    ("updateUser", "user"): {WORLD["user"], WORLD["user_id"]},
     ("deleteJob", "job"): {WORLD["job"], WORLD["job_name"]},
-    ("deleteDataset", "dataset"): {WORLD["dataset"]},
+    ("deleteDataset", "dataset"): {WORLD["dataset"], WORLD["dataset_id"]},
 }
 
 

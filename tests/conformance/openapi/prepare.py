@@ -72,7 +72,9 @@ def world_of(server):
         "task": order["task_id"], "task_token": order["shim_token"], "epoch": order["epoch"],
         "digest": files[0]["digest"], "size": files[0]["size_bytes"], "path": files[0]["path"],
         "model": "tiny", "dataset": "letters",
+        "dataset_id": server.http("GET", "/api/v1/datasets/letters").json()["id"],
+        # Of users and tokens there is one: the run's own.
         "user": server.http("GET", "/api/v1/whoami").json()["user"],
-        # The only one there is: the run's own.
+        "user_id": server.http("GET", "/api/v1/users").json()["items"][0]["id"],
         "token_id": server.http("GET", "/api/v1/tokens").json()["items"][0]["id"],
     }
