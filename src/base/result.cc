@@ -78,7 +78,6 @@ Error Error::from_errno(std::string_view what, int saved_errno) {
       break;
     case EACCES:
     case EPERM:
-    case EROFS:
       error.code = Code::denied;
       break;
     case EEXIST:
@@ -88,6 +87,10 @@ Error Error::from_errno(std::string_view what, int saved_errno) {
     case EDQUOT:
       error.code = Code::unavailable;
       error.mend = "free some space on this disk, then try again";
+      break;
+    case EROFS:  // nobody's rights: a disk turns so by itself after an error
+      error.code = Code::unavailable;
+      error.mend = "look at the disk (dmesg), and mount it read-write";
       break;
     default:
       break;

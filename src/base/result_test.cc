@@ -85,6 +85,7 @@ TEST(Error, EveryCodeHasANameOfItsOwnThatLeadsBack) {
 TEST(Error, FromErrnoChoosesTheCode) {
   EXPECT_EQ(Error::from_errno("open a", ENOENT).code, Code::not_found);
   EXPECT_EQ(Error::from_errno("open a", EACCES).code, Code::denied);
+  EXPECT_EQ(Error::from_errno("open a", EROFS).code, Code::unavailable);
   EXPECT_EQ(Error::from_errno("open a", EEXIST).code, Code::exists);
   EXPECT_EQ(Error::from_errno("open a", EIO).code, Code::internal);
   const Error full = Error::from_errno("write a", ENOSPC);
