@@ -58,6 +58,13 @@ class Session {
 
 using Work = std::function<Result<void>(Session&)>;
 
+// What could be taken out of a damaged database.
+struct Salvaged {
+  int64_t rows = 0;
+  std::vector<std::string> mended;  // "page 17: one bit was put right"
+  std::vector<std::string> lost;    // "table jobs: fashion-cnn-7 and 2 more"
+};
+
 class Database {
  public:
   virtual ~Database() = default;
@@ -78,6 +85,8 @@ class Database {
   // is newer than this program.
   virtual Result<void> migrate() = 0;
   virtual int version() = 0;  // of the tables
+  // Refuses writes until the next open, as something that it names beside the database is damaged.
+  virtual void refuse(const std::string& why) = 0;
   // Why writes are refused (damage, failed sync, disk full), or "".
   virtual std::string refusing() = 0;
 };

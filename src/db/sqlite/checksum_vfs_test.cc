@@ -154,6 +154,43 @@ TEST_F(ChecksumTest, TheRestIsReadAndTheTableNamed) {
   EXPECT_FALSE(std::filesystem::exists(folder_.file("copy.db")));
 }
 
+TEST_F(ChecksumTest, DamageThatWasFoundStopsTheNextOpenFromWriting) {
+  const auto nothing = [](Session&) -> Result<void> { return {}; };
+  database_.reset();
+  const uint64_t bit = (std::filesystem::file_size(path_) - kPageBytes) * 8 + 99;
+  flip(path_, bit);
+  reopen();
+  must(database_->write(nothing));  // nobody has read that page yet
+  EXPECT_FALSE(database_->check().ok());
+  reopen();
+  const auto refused = database_->write(nothing);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().detail.find("page"), std::string::npos) << refused.error().text();
+  database_.reset();
+  flip(path_, bit);  // somebody has mended it
+  reopen();
+  must(database_->write(nothing));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".damaged"));
+}
+
+TEST(Pages, OneFlippedBitIsPutRightAndNoMore) {
+  std::array<std::byte, kPageBytes> page{};
+  for (size_t i = 0; i < page.size(); ++i) page[i] = static_cast<std::byte>(i * 7);
+  stamp_page(page, 5);
+  const auto whole = page;
+  for (const size_t bit : {0, 4711, kPageBytes * 8 - 1, (kPageBytes - 8) * 8 + 3}) {
+    page[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_TRUE(mend_page(page, 5));
+    EXPECT_EQ(page, whole);
+  }
+  page[9] ^= std::byte{3};
+  const auto hurt = page;
+  EXPECT_FALSE(mend_page(page, 5));
+  EXPECT_EQ(page, hurt);
+  page = whole;
+  EXPECT_FALSE(mend_page(page, 6));  // whole, but of another place
+}
+
 TEST_F(ChecksumTest, APageInTheWrongPlaceIsFound) {
   database_.reset();
   std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);

@@ -38,6 +38,18 @@ std::string_view brief(std::string_view sql) {
   return sql.substr(0, 120);
 }
 
+// "table jobs" for SQL about one; "" when it names none.
+std::string table_in(std::string_view sql) {
+  for (const std::string_view before : {" FROM ", "INTO ", "UPDATE "}) {
+    const size_t at = sql.find(before);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = sql.substr(at + before.size());
+    const std::string_view name = rest.substr(0, rest.find_first_of(" (,\n"));
+    if (!name.empty() && !name.starts_with("sqlite_")) return format("table {}", name);
+  }
+  return "";
+}
+
 int bind_value(sqlite3_stmt* statement, int at, const Value& value) {
   // SQLITE_STATIC: the caller's values outlive the statement's run.
   if (const auto* v = std::get_if<int64_t>(&value)) return sqlite3_bind_int64(statement, at, *v);
@@ -288,13 +300,17 @@ Error Connection::failure(int code, std::string_view sql) {
       }
       if (extended == SQLITE_IOERR_READ || extended == SQLITE_IOERR_SHORT_READ)
         health_.damaged(format("reading failed ({})", std::string_view(strerror(saved_errno))));
-      if (extended == SQLITE_IOERR_DATA || health_.is_damaged()) return health_.damage_error();
+      if (extended == SQLITE_IOERR_DATA || health_.is_damaged()) {
+        health_.belongs(table_in(sql));
+        return health_.damage_error();
+      }
       if (access_ == Access::read) break;
       health_.failed(format("{} ({})", words, std::string_view(strerror(saved_errno))));
       return health_.error();
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       health_.damaged(words);
+      health_.belongs(table_in(sql));
       return health_.damage_error();
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -20,5 +20,9 @@ constexpr uint32_t kLockPage = (uint32_t{1} << 30) / kPageBytes + 1;
 void stamp_page(std::span<std::byte> page, uint32_t number);
 // "" when whole, else what is wrong with it ("page 7 is damaged").
 std::string page_fault(std::span<const std::byte> page, uint32_t number);
+// Puts a page right in which one bit alone was flipped: no two bits give the same checksum (CRC-32C
+// has a distance of 4 at this length). False, and the page as it was, when that was not all.
+// Takes microseconds, the first call some milliseconds.
+bool mend_page(std::span<std::byte> page, uint32_t number);
 
 }  // namespace hearth::db

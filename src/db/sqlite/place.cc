@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "db/sqlite/sqlite.h"
 
 namespace hearth::db {
 namespace {
@@ -69,8 +71,13 @@ Result<void> check_filesystem(int64_t magic, const std::string& folder) {
 }
 
 Result<void> check_place(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::path at = std::filesystem::absolute(folder, ignored);
   struct statfs found{};
-  if (::statfs(folder.c_str(), &found) != 0) return Error::from_errno(folder, errno);
+  while (::statfs(at.c_str(), &found) != 0) {
+    if (errno != ENOENT || at == at.root_path()) return Error::from_errno(folder, errno);
+    at = at.parent_path();  // it will be made there
+  }
   return check_filesystem(found.f_type, folder);
 }
 

@@ -11,7 +11,7 @@ namespace hearth::db {
 // `magic` as in statfs(2). Network and user-space file systems are refused: their locks, shared
 // memory and syncs do not hold what SQLite builds on.
 Result<void> check_filesystem(int64_t magic, const std::string& folder);
-Result<void> check_place(const std::string& folder);
+// check_place(folder) stands in sqlite.h.
 
 // Held while a server owns the database: an exclusive lock on `<path>.owner`, which names the
 // process. The kernel lets it go at a process's death, however that dies.

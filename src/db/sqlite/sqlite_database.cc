@@ -66,8 +66,15 @@ Result<std::unique_ptr<Database>> open_sqlite(const SqliteOptions& options) {
   return database;
 }
 
+// Stands beside a database that was found damaged.
+std::string SqliteDatabase::damage_note(const std::string& path) {
+  return path + ".damaged";
+}
+
 SqliteDatabase::SqliteDatabase(SqliteOptions options, OwnerLock lock)
-    : options_(std::move(options)), lock_(std::move(lock)), health_(options_.path) {}
+    : options_(std::move(options)),
+      lock_(std::move(lock)),
+      health_(options_.path, options_.damage_advice, damage_note(options_.path)) {}
 
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open(const SqliteOptions& options) {
   TRY(check_place(folder_of(options.path)));
@@ -96,6 +103,9 @@ Result<void> SqliteDatabase::start() {
       std::make_unique<Readers>(options_.path, vfs_->name(), options_.readers, health_, stats_);
   writer_ = std::make_unique<Writer>(std::move(connection), health_, stats_, *options_.clock,
                                      options_.checkpoint_pages);
+  // Damage that was found before is found again before anything is written; unless it was mended.
+  const std::string note = damage_note(options_.path);
+  if (::access(note.c_str(), F_OK) == 0 && check().ok()) ::unlink(note.c_str());
   return {};
 }
 

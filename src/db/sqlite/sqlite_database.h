@@ -26,10 +26,12 @@ class SqliteDatabase : public Database {
   Result<void> check() override;
   Result<void> migrate() override;
   int version() override { return version_.load(); }
+  void refuse(const std::string& why) override { health_.refuse(why); }
   std::string refusing() override { return health_.text(); }
 
  private:
   SqliteDatabase(SqliteOptions options, OwnerLock lock);
+  static std::string damage_note(const std::string& path);
   Result<void> start();
   Result<void> copy_to(const std::string& path);
   // Reads pages from `first` on (to an own bound); the next one, or 0 after the last.

@@ -116,6 +116,27 @@ TEST_F(SqliteTest, AFullDiskRefusesUntilThereIsRoom) {
   must(database_->check());
 }
 
+TEST_F(SqliteTest, DamageBesideItStopsWritesAndIsTold) {
+  must(insert(1));
+  database_.reset();
+  SqliteOptions with = options();
+  with.damage_advice = [] { return std::string("look into the cupboard"); };
+  database_ = open_sqlite(with).value();
+  database_->refuse("object x (model m 1) is damaged");
+  database_->refuse("object x (model m 1) is damaged");
+  const auto refused = insert(2);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  EXPECT_EQ(refused.error().mend, "look into the cupboard");
+  EXPECT_EQ(database_->refusing(), "object x (model m 1) is damaged");
+  EXPECT_EQ(count(*database_), 1);                     // reads go on
+  must(database_->snapshot(folder_.file("copy.db")));  // the database itself is whole
+  must(database_->check());
+  database_.reset();
+  open();
+  must(insert(2));
+}
+
 TEST_F(SqliteTest, AFailedSyncOfTheWalRefusesForGood) {
   must(insert(1));
   disk_.broken_sync = "-wal";
@@ -288,6 +309,13 @@ TEST(Place, NetworkAndUserSpaceFilesystemsAreRefused) {
   for (const int64_t fit :
        std::vector<int64_t>{0xef53, 0x58465342, 0x9123683e, 0x01021994})  // ext4, XFS, Btrfs, tmpfs
     EXPECT_TRUE(check_filesystem(fit, "/data").ok());
+}
+
+TEST(Place, OfAFolderThatWillBeMadeTheOneAboveIsLookedAt) {
+  const TestFolder folder;
+  EXPECT_TRUE(check_place(folder.file("not/yet/there")).ok());
+  const auto kernel = check_place("/proc/no/such/place");  // what it says is of /proc
+  EXPECT_TRUE(kernel.ok());
 }
 
 TEST(Place, AFolderThatMayNotBeWrittenIsSaidSo) {
