@@ -146,7 +146,7 @@ Result<bool> DirectoryObjects::kept_already(const std::string& digest) {
   const auto file = open_object(digest);
   if (!file.ok() && file.error().code == Code::not_found) return false;
   if (!file.ok()) return Error(file.error());
-  if (!verify(*file, digest).ok()) return false;
+  if (!verify(*file, digest, Tell::no).ok()) return false;  // its bytes are here: it is healed
   TRY(sync_folder(folder_of(digest)));
   return true;
 }
@@ -234,7 +234,7 @@ Result<void> DirectoryObjects::remove(const std::string& digest) {
 
 // `file` is the object that was read. Another, whole one may have taken its name meanwhile.
 Error DirectoryObjects::set_aside(const os::File& file, const std::string& digest,
-                                  std::string_view why) {
+                                  std::string_view why, Tell tell) {
   const std::string place =
       format("{}/damaged/{}-{}", root_, hex_of(digest), options_.clock->now().micros);
   const auto read = file.status();
@@ -246,18 +246,32 @@ Error DirectoryObjects::set_aside(const os::File& file, const std::string& diges
   ignore(os::fsync_directory(root_ + "/damaged"));
   ignore(os::fsync_directory(folder_of(digest)));
   metrics().counter("hearth_objects_damaged_total", "Objects that failed their digest").add();
-  Error error = Error::internal(
-      moved ? format("object {} is damaged: {}; it was set aside as {}", digest, why, place)
-            : format("object {} is damaged: {}; it is not served", digest, why),
-      "restore it from a backup, or make it anew");
+  DirectoryOptions::Advice advice;
+  if (options_.damaged && tell == Tell::yes) advice = options_.damaged(digest);
+  if (advice.mend.empty()) advice.mend = "restore it from a backup, or make it anew";
+  Error error =
+      Error::internal(format("object {}{} is damaged: {}; {}", digest,
+                             advice.whose.empty() ? "" : format(" ({})", advice.whose), why,
+                             moved ? "it was set aside as " + place : "it is not served"),
+                      advice.mend);
   log_error("{}", error.text());
   return error;
 }
 
-Result<void> DirectoryObjects::verify(const os::File& file, const std::string& digest) {
+Result<void> DirectoryObjects::verify(const os::File& file, const std::string& digest, Tell tell) {
   const BlockHashes hashes = TRY(hash_file(file));
-  if (hashes.digest() != digest) return set_aside(file, digest, "its bytes have another digest");
-  return {};
+  if (hashes.digest() == digest) return {};
+  return set_aside(file, digest, "its bytes have another digest", tell);
+}
+
+Result<std::vector<std::string>> DirectoryObjects::damaged() const {
+  std::vector<std::string> found;
+  for (const os::Entry& entry : TRY(os::list_directory(root_ + "/damaged"))) {
+    const std::string digest = "sha256:" + entry.name.substr(0, entry.name.find('-'));
+    if (!is_digest(digest) || os::exists(path_of(digest))) continue;
+    if (found.empty() || found.back() != digest) found.push_back(digest);  // they are sorted
+  }
+  return found;
 }
 
 Result<std::string> DirectoryObjects::read_whole(const os::File& file, const std::string& digest,

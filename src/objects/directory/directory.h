@@ -14,9 +14,11 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "objects/directory/block_hashes.h"
@@ -31,6 +33,12 @@ struct DirectoryOptions {
   int64_t reserve_bytes = int64_t{64} << 20;
   Clock* clock = &system_clock();
   Random* random = &system_random();  // must be thread-safe
+  // Told of each object that was found damaged, from the thread that read it, under no lock; says
+  // whose it is ("model m 3") and what to do. What stands there goes into the error.
+  struct Advice {
+    std::string whose, mend;
+  };
+  std::function<Advice(const std::string& digest)> damaged;
 };
 
 class DirectoryObjects : public Objects {
@@ -52,6 +60,9 @@ class DirectoryObjects : public Objects {
   Result<Stored> finish_upload(const std::string& id) override;
   Result<int64_t> sweep_uploads(Duration idle) override;
   std::string refusing() override;
+  // Objects that were set aside as damaged and have not come back whole. To go on without one, its
+  // file is taken out of damaged/.
+  Result<std::vector<std::string>> damaged() const;
 
  private:
   DirectoryObjects(std::string root, const DirectoryOptions& options, os::FileLock lock);
@@ -72,11 +83,13 @@ class DirectoryObjects : public Objects {
   Result<bool> kept_already(const std::string& digest);
   Result<void> write_side_file(const BlockHashes& hashes);
   Result<BlockHashes> block_hashes(const os::File& file, const std::string& digest, int64_t size);
-  Result<void> verify(const os::File& file, const std::string& digest);
+  enum class Tell { yes, no };  // whoever is told of damage
+  Result<void> verify(const os::File& file, const std::string& digest, Tell tell = Tell::yes);
   Result<std::string> read_whole(const os::File& file, const std::string& digest, int64_t size);
   Result<std::string> read_range(const os::File& file, const std::string& digest, int64_t size,
                                  int64_t offset, int64_t length);
-  Error set_aside(const os::File& file, const std::string& digest, std::string_view why);
+  Error set_aside(const os::File& file, const std::string& digest, std::string_view why,
+                  Tell tell = Tell::yes);
 
   const std::string root_;
   const DirectoryOptions options_;

@@ -128,6 +128,36 @@ TEST_F(Directory, PutHealsADamagedObject) {
   set_log_sink({});
 }
 
+TEST_F(Directory, WhoeverWantsToKnowIsToldOfDamage) {
+  set_log_sink([](Level, std::string_view) {});
+  std::vector<std::string> told;
+  DirectoryOptions options;
+  options.damaged = [&](const std::string& digest) -> DirectoryOptions::Advice {
+    told.push_back(digest);
+    return {"model m 3", "look into the cupboard"};
+  };
+  objects.reset();
+  objects = DirectoryObjects::open(root.path(), options).value();
+  const std::string digest = objects->put("precious")->digest;
+  EXPECT_TRUE(objects->damaged()->empty());
+  flip(path_of(digest), 3);
+  const auto got = objects->get(digest, 0, -1);
+  ASSERT_FALSE(got.ok());
+  EXPECT_NE(got.error().detail.find(digest + " (model m 3) is damaged"), std::string::npos)
+      << got.error().text();
+  EXPECT_EQ(got.error().mend, "look into the cupboard");
+  EXPECT_EQ(told, std::vector{digest});
+  objects.reset();
+  objects = DirectoryObjects::open(root.path(), options).value();
+  EXPECT_EQ(*objects->damaged(), std::vector{digest});  // a restart forgets nothing
+  ASSERT_TRUE(objects->put("precious").ok());
+  EXPECT_TRUE(objects->damaged()->empty());
+  flip(path_of(digest), 3);
+  ASSERT_TRUE(objects->put("precious").ok());  // healed by the same bytes: nothing is hurt
+  EXPECT_EQ(told.size(), 1u);
+  set_log_sink({});
+}
+
 TEST_F(Directory, CutOffObjectsAreDamage) {
   set_log_sink([](Level, std::string_view) {});
   const std::string bytes = random_bytes(2'500'000);
