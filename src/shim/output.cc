@@ -102,7 +102,7 @@ void OutputPump::run() {
     take_said();
     for (size_t i = 0; i < sources_.size(); ++i)
       if (fds[i + 1].revents != 0 && !read(sources_[i])) end(sources_[i]);
-    const Time wall = system_clock().now();
+    const Time wall = spool_.clock().now();
     for (Source& source : sources_)
       if (source.open && !source.splitter.idle())
         source.splitter.tick(wall, [&](const auto& line) { append(source.stream, line); });
@@ -127,7 +127,7 @@ bool OutputPump::read(Source& source) {
     if (got < 0) return errno == EAGAIN;
     if (got == 0) return false;
     const auto text = source.redactor.feed({buffer_.data(), static_cast<size_t>(got)});
-    source.splitter.feed(text, system_clock().now(),
+    source.splitter.feed(text, spool_.clock().now(),
                          [&](const auto& line) { append(source.stream, line); });
   }
   return true;
@@ -135,7 +135,7 @@ bool OutputPump::read(Source& source) {
 
 void OutputPump::end(Source& source) {
   const auto emit = [&](const track::SplitLine& line) { append(source.stream, line); };
-  const Time now = system_clock().now();
+  const Time now = spool_.clock().now();
   if (const auto rest = source.redactor.finish(); !rest.empty())
     source.splitter.feed(rest, now, emit);
   source.splitter.finish(now, emit);
@@ -171,7 +171,7 @@ void OutputPump::take_said() {
     said.swap(said_);
   }
   for (const std::string& text : said)
-    append(track::Stream::hearth, {system_clock().now(), 0, text});
+    append(track::Stream::hearth, {spool_.clock().now(), 0, text});
 }
 
 void OutputPump::seal() {
@@ -211,9 +211,8 @@ void OutputPump::drop(const track::Frame& frame, Added why) {
 // The number of a line that was dropped is free for the one that says so.
 bool OutputPump::mark_dropped(int64_t seq, bool always) {
   track::FrameWriter marker(static_cast<uint64_t>(seq));
-  marker.append(
-      system_clock().now(), track::Stream::hearth, 0,
-      format("{} lines were dropped here: the server was away and the spool was full", dropped_));
+  marker.append(spool_.clock().now(), track::Stream::hearth, 0,
+                format("{} lines were dropped here: {}", dropped_, why_dropped_));
   const auto added = spool_.add_frame(marker.seal(), seq, seq, always);
   return added.ok() && *added;
 }

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include "base/even_clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "shim/layout.h"
@@ -32,7 +33,8 @@ Result<int> run_task(const ShimOptions& options, const Layout& layout) {
     return std::move(known).error().with(layout.task());
   // Ended, and the server has all of it.
   if (os::exists(layout.exit()) && !os::exists(layout.spool())) return kShimDone;
-  const auto spool = TRY(Spool::open(layout.spool(), spec.spool_bytes));
+  EvenClock clock(system_clock(), Duration::seconds(spec.clock_ahead_seconds));
+  const auto spool = TRY(Spool::open(layout.spool(), spec.spool_bytes, clock));
   Task task(options, layout, spec, *spool);
   // A state that is there is an earlier shim's: nothing starts twice.
   if (options.drain || spool->last_state()) return task.drain();

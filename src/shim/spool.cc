@@ -162,12 +162,17 @@ void Segments::acknowledge(int64_t seq) {
 
 // --- Spool -----------------------------------------------------------------------------------
 
-Spool::Spool(const std::string& folder, int64_t most_bytes)
-    : folder_(folder), most_bytes_(most_bytes), records_(folder, "records"), log_(folder, "log") {}
+Spool::Spool(const std::string& folder, int64_t most_bytes, Clock& clock)
+    : folder_(folder),
+      most_bytes_(most_bytes),
+      clock_(clock),
+      records_(folder, "records"),
+      log_(folder, "log") {}
 
-Result<std::unique_ptr<Spool>> Spool::open(const std::string& folder, int64_t most_bytes) {
+Result<std::unique_ptr<Spool>> Spool::open(const std::string& folder, int64_t most_bytes,
+                                           Clock& clock) {
   TRY(os::make_directories(folder, 0700));
-  std::unique_ptr<Spool> spool(new Spool(folder, most_bytes));
+  std::unique_ptr<Spool> spool(new Spool(folder, most_bytes, clock));
   TRY(spool->load());
   spool->make_reserve();
   return spool;
@@ -206,7 +211,7 @@ Result<void> Spool::load() {
 Result<void> Spool::add_state(StateRecord state) {
   const std::lock_guard lock(mutex_);
   state.seq = ++state_seq_;
-  state.time = system_clock().now();
+  state.time = clock_.now();
   if (auto written = write_state(to_json(state) + "\n"); !written.ok()) {
     --state_seq_;
     return written;
@@ -242,7 +247,7 @@ void Spool::make_reserve() const {
 Result<void> Spool::add_record(TaskRecord record) {
   const std::lock_guard lock(mutex_);
   record.seq = records_.last_seq() + 1;
-  if (record.time.micros == 0) record.time = system_clock().now();
+  if (record.time.micros == 0) record.time = clock_.now();
   TRY(records_.append(to_json(record) + "\n", record.seq, record.seq, 1));
   changed_.notify_all();
   return {};

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "domain/wire/sync.h"
 #include "os/files.h"
@@ -80,7 +81,10 @@ struct SpoolBatch {
 // Thread-safe.
 class Spool {
  public:
-  static Result<std::unique_ptr<Spool>> open(const std::string& folder, int64_t most_bytes);
+  // `clock` tells the time of all that is said; it outlives the spool.
+  static Result<std::unique_ptr<Spool>> open(const std::string& folder, int64_t most_bytes,
+                                             Clock& clock = system_clock());
+  Clock& clock() const { return clock_; }
 
   // Numbered, timed, written and synced.
   Result<void> add_state(StateRecord state);
@@ -110,12 +114,13 @@ class Spool {
   void wake();
 
  private:
-  explicit Spool(const std::string& folder, int64_t most_bytes);
+  Spool(const std::string& folder, int64_t most_bytes, Clock& clock);
   Result<void> load();
   Result<void> write_state(const std::string& line);
   void make_reserve() const;
   const std::string folder_;
   const int64_t most_bytes_;
+  Clock& clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool woken_ = false;

@@ -293,7 +293,7 @@ void Task::watch() {
   if (!spec_.gpus.empty())
     if (auto gpus = hw::Gpus::open(options_.nvml); gpus.ok()) gpus_ = *gpus;
   sampler_ = std::make_unique<hw::Sampler>(hw::SampleTarget{group_, tree(), spec_.gpus},
-                                           gpus_.get(), system_clock());
+                                           gpus_.get(), spool_.clock());
   if (!group_) memory_.emplace(tree());
   next_sample_ = started_ + options_.first_sample;
   next_memory_ = started_ + kMemoryLook;

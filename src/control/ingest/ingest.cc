@@ -182,6 +182,10 @@ Result<SyncAnswer> Ingest::sync(const Identity& who, const std::string& task_id,
     known = TRY(look(session, task_id, head.epoch));
     return {};
   }));
+  // Nothing is taken of a sync whose end would be refused: it waits in the spool, for this server
+  // or the one that comes after it.
+  if (!context.database.refusing().empty())
+    TRY(context.database.write([](db::Session&) -> Result<void> { return {}; }));
   uint64_t log_mark = 0;
   if (frames.empty()) {
     log_mark = TRY(state_->logs.mark(task_id));

@@ -115,6 +115,8 @@ Result<void> Ingest::State::compact_counted() {
 // An open log that is large is sealed; that of an ended task too, then its file goes.
 Result<void> Ingest::tidy() {
   State& state = *state_;
+  if (const std::string why = state.context.database.refusing(); !why.empty())
+    return Error::unavailable(why);
   const auto open = TRY(state.logs.list());
   std::map<std::string, Task> tasks;
   if (!open.empty())
@@ -128,9 +130,12 @@ Result<void> Ingest::tidy() {
   for (const auto& [task_id, bytes] : open) {
     const auto task = tasks.find(task_id);
     const bool there = task != tasks.end();
-    const bool settled =
-        there && finished(task->second.state) &&
-        state.context.clock.now() - task->second.finished_at >= state.options.settle;
+    bool settled = false;
+    if (there && finished(task->second.state)) {
+      // Below 0: the clock was set back since.
+      const Duration since = state.context.clock.now() - task->second.finished_at;
+      settled = since >= state.options.settle || since < Duration{0};
+    }
     if (!there || (settled && bytes == 0))
       TRY(state.logs.drop(task_id));
     else if (bytes >= state.options.seal_bytes || settled)

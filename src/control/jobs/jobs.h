@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/even_clock.h"
 #include "control/context.h"
 #include "db/table.h"
 #include "domain/identity.h"
@@ -45,6 +46,9 @@ struct JobsOptions {
   std::vector<std::string>
       path_roots;  // for `datasets: path`; empty: any (an ordinary user's server)
   std::optional<std::pair<int64_t, int64_t>> task_uids;
+  // The context's clock, when it leaves out jumps of the wall: they are taken over once no job is
+  // queued or runs.
+  EvenClock* clock = nullptr;
 };
 
 class Jobs {

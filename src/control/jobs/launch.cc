@@ -90,6 +90,7 @@ Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptio
   spec.shim_token = TRY(access.add_task_token(session, task)).text;
   spec.job_token = TRY(access.add_job_token(session, task, job.owner)).text;
   spec.uid = spec.gid = parts.uid;
+  if (options.clock != nullptr) spec.clock_ahead_seconds = options.clock->ahead().seconds();
   return spec;
 }
 

@@ -1,9 +1,12 @@
 #include "control/jobs/loop.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/units.h"
 #include "control/emit.h"
 #include "control/jobs/update.h"
 
@@ -22,7 +25,11 @@ JobLoop::~JobLoop() {
 
 Result<void> JobLoop::start() {
   TRY(load_all());
-  TRY(recover());
+  if (auto recovered = recover(); !recovered.ok()) {
+    // A database that refuses writes refuses them until the next start, which recovers anew.
+    if (context_.database.refusing().empty()) return recovered;
+    log_error("what ran before is not looked after: {}", recovered.error().text());
+  }
   executor_.watch(this);
   thread_ = std::thread([this] { run(); });
   return {};
@@ -93,14 +100,17 @@ void JobLoop::run() {
       TRY(carry_out_plan());
       return news;
     };
+    look_at_clock();
     const auto done = turn();
     force_stops();
     if (!done.ok()) {
       // The database refuses or is full: nothing is guessed, the same work is tried again.
-      log_error("job loop: {}", done.error().text());
+      if (const std::string text = done.error().text(); text != last_error_)
+        log_error("job loop: {}", last_error_ = text);
       context_.signals.wait_for(kQueueTopic, version, Duration::seconds(1).micros);
       continue;
     }
+    last_error_.clear();
     if (*done) continue;
     Duration sleep = kLongestSleep;
     const Time now = context_.clock.now();
@@ -374,6 +384,29 @@ Result<void> JobLoop::write_reasons(const std::map<std::string, Reason>& reasons
     }
     return {};
   });
+}
+
+// A jump of the wall clock is left out while a job is queued or runs, so that none ends early or
+// waits for a time that does not come, and durations are true.
+void JobLoop::look_at_clock() {
+  if (options_.clock == nullptr) return;
+  EvenClock& clock = *options_.clock;
+  const Duration jump = clock.take_jump();
+  const bool idle = queued_.empty() && active_.empty();
+  if (idle && clock.ahead().micros != 0) {
+    log_info("no job runs: the clock of this machine is followed again");
+    clock.follow();
+  }
+  if (jump.micros == 0) return;
+  log_warning("the clock of this machine was set {} by {}{}", jump.micros > 0 ? "forward" : "back",
+              format_duration(Duration{std::abs(jump.micros)}),
+              idle ? "" : "; jobs go on by the time before, until none is queued or runs");
+  const auto told = context_.database.write([&](db::Session& session) -> Result<void> {
+    TRY(emit(session, context_.clock, server_actor(), "", "server.clock_jumped", "clock", 0,
+             format(R"({{"seconds":{},"followed":{}}})", jump.seconds(), idle)));
+    return {};
+  });
+  if (told.ok()) context_.signals.notify(kEventsTopic);
 }
 
 void JobLoop::force_stops() {

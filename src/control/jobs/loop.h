@@ -57,6 +57,7 @@ class JobLoop : public executors::Watcher {
   void fail_launch(const PreparedLaunch& prepared, const Error& error);
   Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
   void force_stops();
+  void look_at_clock();
   void apply(const sched::ClusterEvent& event);
 
   Context context_;
@@ -68,6 +69,7 @@ class JobLoop : public executors::Watcher {
   std::map<std::string, Reason> reasons_;
   // The loop thread's own:
   int64_t last_seq_ = 0;
+  std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};
   std::set<std::string> queued_;                       // job ids in the cluster's queue
   std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster

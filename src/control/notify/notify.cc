@@ -102,8 +102,9 @@ struct Notify::State {
     TRY(context.database.read([&](db::Session& session) -> Result<void> {
       due = TRY(db::Table<Delivery>::select(
           session,
-          "WHERE state = 'waiting' AND next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2",
-          {context.clock.now().micros, kRowsAtOnce}));
+          "WHERE state = 'waiting' AND (next_try_at <= $1 OR next_try_at > $3) ORDER BY "
+          "next_try_at, id LIMIT $2",
+          {context.clock.now().micros, kRowsAtOnce, latest().micros}));
       return {};
     }));
     for (Delivery& delivery : due) {
@@ -114,6 +115,8 @@ struct Notify::State {
     }
     return std::optional<Delivery>();
   }
+  // No wait is longer: a later time was written before the clock was set back.
+  Time latest() { return context.clock.now() + kLongestBackOff + kLongestBackOff; }
   bool take(const Delivery& delivery) {
     const std::lock_guard lock(mutex);
     int& at_host = by_host[host_of(delivery.url)];
@@ -125,7 +128,8 @@ struct Notify::State {
     bool due = false;
     const auto done = context.database.read([&](db::Session& session) -> Result<void> {
       const auto row = TRY(db::Table<Delivery>::get(session, id));
-      due = row && row->state == DeliveryState::waiting && row->next_try_at <= context.clock.now();
+      due = row && row->state == DeliveryState::waiting &&
+            (row->next_try_at <= context.clock.now() || row->next_try_at > latest());
       return {};
     });
     if (!done.ok()) log_warning("webhooks: {}", done.error().text());

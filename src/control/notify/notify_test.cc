@@ -191,6 +191,18 @@ TEST_F(NotifyTest, IsTriedAgainLaterAndLater) {
   EXPECT_EQ(world.last_event(), "webhook.failed");
 }
 
+TEST_F(NotifyTest, AClockThatIsSetBackHoldsNothingUp) {
+  set_status(500);
+  Notify notify(world.context(), *world.access, {.allow_local = true});
+  notify.start();
+  queue(JobState::failed);
+  wait_for([](const Delivery& d) { return d.tries == 1; });
+  set_status(200);
+  world.clock.advance(Duration::seconds(-365 * 86400.0));
+  world.signals.notify(kOutboxTopic);
+  wait_for([](const Delivery& d) { return d.state == DeliveryState::delivered; });
+}
+
 TEST_F(NotifyTest, GoneIsFinalAndRedirectsAreNotFollowed) {
   set_status(302);
   Notify notify(world.context(), *world.access, {.allow_local = true});

@@ -1,5 +1,6 @@
 #include "control/retention/retention.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -12,8 +13,14 @@ namespace hearth::control {
 struct Retention::State {
   State(Context c, RetentionOptions o) : context(c), options(o) {}
 
+  // Never ahead of what has passed since the start: a clock that is set forward makes nothing old.
+  Time now() const {
+    return std::min(context.clock.now(), started + (context.clock.steady() - started_steady));
+  }
+
   Context context;
   const RetentionOptions options;
+  const Time started = context.clock.now(), started_steady = context.clock.steady();
   std::mutex sweeping;  // one at a time
   Time checkpoints_seen{0};
   std::mutex mutex;  // guards the rest
@@ -54,7 +61,7 @@ Result<void> Retention::sweep() {
   const std::lock_guard lock(state_->sweeping);
   const Context& context = state_->context;
   const RetentionOptions& options = state_->options;
-  const Time now = context.clock.now();
+  const Time now = state_->now();
   TRY(forget_rows(context, options, now));
   TRY(forget_events(context, now - options.event_life));
   if (options.log_life.micros > 0) TRY(forget_logs(context, now - options.log_life));

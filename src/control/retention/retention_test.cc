@@ -176,6 +176,39 @@ TEST_F(RetentionTest, LogsPastTheirRuleAreSaidSo) {
   EXPECT_EQ(number("SELECT COUNT(*) FROM events WHERE kind = 'task.log_expired' AND id = 't'"), 1);
 }
 
+// A wall clock that is set a year forward has made nothing a year older.
+TEST_F(RetentionTest, NothingIsOldBecauseTheClockWasSet) {
+  class SetClock : public Clock {
+   public:
+    Time now() override { return steady_ + set; }
+    Time steady() override { return steady_; }
+    Time steady_{1'700'000'000'000'000};
+    Duration set{0};
+  } clock;
+  control::Context with = context();
+  const control::Context jumping{with.database, with.objects, with.signals, clock, with.random};
+  Retention retention(jumping, {});
+  const std::string digest = put("x");
+  must(write([&](db::Session& session) -> Result<void> {
+    TRY(db::append_event(session, {.time = clock.now(), .kind = "job.x"}));
+    return db::save_replay(session, "ann", "key", {}, clock.now());
+  }));
+  must(retention.sweep());
+  clock.set = Duration::seconds(365 * 86400.0);
+  must(retention.sweep());
+  EXPECT_EQ(number("SELECT COUNT(*) FROM events"), 1);
+  EXPECT_EQ(number("SELECT COUNT(*) FROM idempotency"), 1);
+  EXPECT_TRUE(have(digest));
+  clock.set = Duration::seconds(-365 * 86400.0);
+  must(retention.sweep());
+  EXPECT_TRUE(have(digest));
+  clock.set = {};
+  clock.steady_ = clock.steady_ + Duration::seconds(100 * 86400.0);
+  must(retention.sweep());
+  EXPECT_EQ(number("SELECT COUNT(*) FROM events"), 0);
+  EXPECT_FALSE(have(digest));
+}
+
 TEST_F(RetentionTest, TheLoopSweepsAndStops) {
   const std::string digest = put("x");
   Retention loop(context(), {.period = Duration::millis(1), .object_grace = Duration{0}});

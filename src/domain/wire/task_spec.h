@@ -59,6 +59,7 @@ struct TaskSpec {
   std::string shim_token, job_token;
   int64_t uid = -1, gid = -1;  // run the process as; -1: as the shim
   int64_t spool_bytes = 1LL << 30;
+  double clock_ahead_seconds = 0;  // of the server, which leaves out jumps of the wall clock
   bool operator==(const TaskSpec&) const = default;
 };
 template <>
@@ -101,6 +102,7 @@ struct Describe<TaskSpec> {
     f("uid", &TaskSpec::uid, "run as");
     f("gid", &TaskSpec::gid, "run as");
     f("spool_bytes", &TaskSpec::spool_bytes, "bound of the spool");
+    f("clock_ahead_seconds", &TaskSpec::clock_ahead_seconds, "the server's clock less the wall");
   }
 };
 
