@@ -33,6 +33,26 @@ TEST_F(ApiTest, FieldsAreProjected) {
             "{\"items\":[{\"name\":\"train-1\"}]}");
 }
 
+TEST_F(ApiTest, WhyNothingIsWrittenIsToldToWhomItConcerns) {
+  start();
+  EXPECT_EQ(as(viewer_, "GET /readyz").status, 200);
+  not_ready_ = Error::unavailable("the disk is full", "free some space");
+  const auto full = ask("GET /readyz");
+  expect_problem(full, 503, "unavailable");
+  EXPECT_EQ(text_of(full, "detail"), "the disk is full");
+  // Words about damage name jobs, models and where the backup lies.
+  not_ready_ = Error::internal("object x (model secret 1) is damaged", "the backup is box:/b");
+  const auto open = ask("GET /readyz");
+  expect_problem(open, 503, "unavailable");
+  EXPECT_EQ(open.body.find("model secret"), std::string::npos) << open.body;
+  EXPECT_EQ(open.body.find("box:/b"), std::string::npos) << open.body;
+  const auto viewer = as(viewer_, "GET /api/v1/status"), admin = as(admin_, "GET /api/v1/status");
+  EXPECT_NE(text_of(viewer, "refusing").find("model secret 1"), std::string::npos);
+  EXPECT_EQ(viewer.body.find("box:/b"), std::string::npos) << viewer.body;
+  EXPECT_EQ(text_of(admin, "mend"), "the backup is box:/b");
+  EXPECT_EQ(text_of(admin, "ready"), "false");
+}
+
 TEST_F(ApiTest, AnIdempotencyKeyGivesTheSameAnswer) {
   start();
   const std::string yaml = "hearth: 1\nname: once\ncommand: \"true\"\n";

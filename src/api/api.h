@@ -11,6 +11,7 @@
 #include "control/jobs/jobs.h"
 #include "control/records/records.h"
 #include "control/tracking/tracking.h"
+#include "domain/wire/api.h"
 #include "net/server.h"
 
 namespace hearth::api {
@@ -29,8 +30,13 @@ struct Services {
   control::Records& records;
   control::Tracking& tracking;
   std::function<std::string()> metrics_text;
-  std::function<std::string()> ready;  // "" = ready, else why not
-  std::function<Result<MadeFile>()> backup;
+  // Why nothing is written, if so; `internal` when that is damage, whose words name jobs and paths.
+  std::function<std::optional<Error>()> ready;
+  // By its id it can be said that it was put away.
+  std::function<Result<MadeFile>(const std::string& id)> backup;
+  std::function<Result<KeptBackup>(const KeptBackup&)> backup_kept;
+  std::function<std::optional<KeptBackup>()> last_backup;
+  std::function<Duration()> clock_ahead;  // of the machine's
 };
 
 struct Options {

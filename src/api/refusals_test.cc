@@ -41,6 +41,7 @@ TEST_F(ApiTest, ForeignProjectsAreNotThereAndRolesHold) {
   expect_problem(as(viewer_, "POST /api/v1/jobs/" + job + "/cancel"), 403, "denied");
   EXPECT_EQ(as(member_, "GET /api/v1/users").body.find("vic"), std::string::npos);
   expect_problem(as(member_, "GET /api/v1/backup"), 403, "denied");
+  expect_problem(as(member_, "POST /api/v1/backup", R"({"id":"x","path":"/b"})"), 403, "denied");
   expect_problem(as(member_, "PUT /api/v1/projects/default/secrets/KEY", "{\"value\":\"x\"}"), 403,
                  "denied");
 }

@@ -6,8 +6,14 @@ namespace {
 
 Result<net::Response> status(Call& call) {
   ServerStatus now;
-  now.refusing = call.services.ready();
-  now.ready = now.refusing.empty();
+  const auto why = call.services.ready();
+  now.ready = !why;
+  if (why) {
+    now.refusing = why->detail;
+    now.mend = call.who.admin ? why->mend : "tell whoever runs this server";
+  }
+  if (call.who.admin) now.last_backup = call.services.last_backup();
+  now.clock_ahead_seconds = call.services.clock_ahead().seconds();
   now.version = call.options.version;
   now.server_id = call.services.access.server_id();
   now.url = call.options.url;
@@ -20,6 +26,13 @@ Result<net::Response> status(Call& call) {
                          });
   }));
   return json(now);
+}
+
+// What anybody may read.
+Error in_public(Error why) {
+  if (why.code != Code::internal) return why;
+  return Error::unavailable("data of this server is damaged, so nothing is written any more",
+                            "`hearth status` names what is hurt and what to do");
 }
 
 }  // namespace
@@ -35,8 +48,7 @@ void add_system_routes(RouteTable& table) {
   table
       .add("GET", "/readyz", "getReady", "system", "It answers, and writes what it is told",
            [](Call& call) -> Result<net::Response> {
-             const std::string why = call.services.ready();
-             if (!why.empty()) return Error::unavailable(why);
+             if (auto why = call.services.ready()) return in_public(std::move(*why));
              return net::Response::text(200, "text/plain; charset=utf-8", "ready\n");
            })
       .needs(Need::open)
@@ -70,14 +82,24 @@ void add_system_routes(RouteTable& table) {
       .add("GET", "/api/v1/backup", "getBackup", "system", "A backup as one tar file (admin)",
            [](Call& call) -> Result<net::Response> {
              TRY(call.services.access.require_admin(call.who));
-             MadeFile made = TRY(call.services.backup());
+             MadeFile made = TRY(call.services.backup(call.query("id")));
              auto answer = TRY(file_answer(call.request, made.path, "backup", "application/x-tar",
                                            "hearth-backup.tar"));
              if (auto* file = std::get_if<net::FileBody>(&answer.body))
                file->owner = std::move(made.owner);
              return answer;
            })
+      .asks("id", "a name for it, to say by POST that it was put away")
       .answers_bytes("application/x-tar");
+  table
+      .add("POST", "/api/v1/backup", "keepBackup", "system",
+           "Says where a backup was put, for status and for whoever meets damage (admin)",
+           [](Call& call) -> Result<net::Response> {
+             TRY(call.services.access.require_admin(call.who));
+             return json(TRY(call.services.backup_kept(TRY(call.body<KeptBackup>()))));
+           })
+      .takes<KeptBackup>()
+      .answers<KeptBackup>();
 }
 
 }  // namespace hearth::api

@@ -47,15 +47,19 @@ class ApiTest : public ::testing::Test {
 
   // After a test has set its options.
   void start() {
-    Services services{world_.context(),
-                      *world_.access,
-                      *jobs_,
-                      *ingest_,
-                      *records_,
-                      *tracking_,
-                      [] { return std::string("# none\n"); },
-                      [] { return std::string(); },
-                      []() -> Result<MadeFile> { return Error::unavailable("no backup"); }};
+    Services services{
+        world_.context(),
+        *world_.access,
+        *jobs_,
+        *ingest_,
+        *records_,
+        *tracking_,
+        [] { return std::string("# none\n"); },
+        [this] { return not_ready_; },
+        [](const std::string&) -> Result<MadeFile> { return Error::unavailable("no backup"); },
+        [](const KeptBackup& backup) -> Result<KeptBackup> { return backup; },
+        []() -> std::optional<KeptBackup> { return {}; },
+        [] { return Duration{0}; }};
     handler_ = make_handler(std::move(services), options_);
     server_ = control::need(net::Server::create(net_, *handler_, world_.signals));
     control::need(ingest_->start());
@@ -137,6 +141,7 @@ class ApiTest : public ::testing::Test {
   std::unique_ptr<control::Records> records_;
   std::unique_ptr<control::Tracking> tracking_;
   Options options_;
+  std::optional<Error> not_ready_;
   net::ServerOptions net_;
   std::unique_ptr<net::Handler> handler_;
   std::unique_ptr<net::Server> server_;

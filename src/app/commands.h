@@ -10,6 +10,7 @@ int up(const cli::UpArgs& args);
 int down(const cli::DownArgs& args);
 int shim(const cli::ShimArgs& args);
 int restore(const cli::RestoreArgs& args);
+int salvage(const cli::BackupArgs& args);
 int token_add_data(const cli::TokenAddArgs& args);
 int doctor(const cli::DoctorArgs& args, bool json);
 int openapi();

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   local.down = app::down;
   local.shim = app::shim;
   local.restore = app::restore;
+  local.salvage = app::salvage;
   local.token_add_data = app::token_add_data;
   local.doctor = app::doctor;
   local.openapi = app::openapi;

@@ -1,5 +1,6 @@
 #include "app/paths.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -47,9 +48,15 @@ Result<void> make_data_directories(const DataPaths& paths) {
   TRY(make(paths.temporary(), 0700));
   TRY(make(paths.work(), open_mode));
   TRY(make(paths.sdk(), 0755));
-  if (access(paths.state().c_str(), W_OK) != 0)
-    return Error::denied(format("the data directory {} is read-only", paths.root),
-                         "mount it read-write, or choose another with --data DIR");
+  if (access(paths.state().c_str(), W_OK) != 0) {
+    Error error =
+        Error::from_errno(format("the data directory {} cannot be written to", paths.root), errno);
+    error.mend = format(
+        "mount it read-write and make it writable for {}, or choose another with "
+        "--data DIR",
+        os::user_name(geteuid()));
+    return error;
+  }
   return {};
 }
 

@@ -13,6 +13,7 @@ struct DataPaths {
   std::string database() const { return state() + "/hearth.db"; }
   std::string key() const { return state() + "/secrets.key"; }
   std::string objects() const { return root + "/objects"; }
+  std::string last_backup() const { return state() + "/last_backup.json"; }
   std::string logs() const { return state() + "/logs"; }  // open segments
   std::string temporary() const { return root + "/tmp"; }
   std::string work() const { return root + "/work"; }

@@ -52,6 +52,8 @@ int restore(const cli::RestoreArgs& args) {
               format_size(report->bytes).c_str(),
               report->damaged.empty() ? "every digest is right" : "all but these are whole:");
   for (const std::string& digest : report->damaged) std::printf("  %s\n", digest.c_str());
+  if (!report->left_out.empty()) std::printf("the backup itself lacks what was damaged before:\n");
+  for (const std::string& words : report->left_out) std::printf("  %s\n", words.c_str());
   if (!report->closed_secrets.empty()) {
     std::printf("these secrets are not opened by %s; set them anew:\n",
                 args.key_file.empty() ? "a new key (give the old one with --key-file)"

@@ -1,6 +1,9 @@
 #include "app/server.h"
 
+#include <algorithm>
 #include <charconv>
+#include <deque>
+#include <mutex>
 #include <thread>
 
 #include <sys/stat.h>
@@ -10,10 +13,14 @@
 #include "app/prometheus.h"
 #include "app/sdk.h"
 #include "app/version.h"
+#include "base/even_clock.h"
 #include "base/format.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "client/contexts.h"
 #include "control/backup/backup.h"
+#include "control/backup/holders.h"
+#include "control/backup/last_backup.h"
 #include "control/filter_regex.h"
 #include "control/notify/notify.h"
 #include "control/retention/retention.h"
@@ -112,6 +119,7 @@ class RunningServer : public HearthServer {
       return Error::invalid(
           format("plain HTTP beyond loopback ({}) shows tokens to the network", address.host),
           "give --tls-cert and --tls-key, or --insecure if a proxy does TLS");
+    TRY(db::check_place(paths_.state()));  // before anything is made there
     TRY(control::check_restored(paths_.root));
     TRY(make_data_directories(paths_));
     lock_.emplace(TRY(take_lock()));
@@ -119,11 +127,8 @@ class RunningServer : public HearthServer {
     TRY(executors::check_orders(paths_.work()));
     const std::string key_path = args_.key_file.empty() ? paths_.key() : args_.key_file;
     const std::string key = TRY(load_or_make_key(key_path));
-    db::SqliteOptions sqlite;
-    sqlite.path = paths_.database();
-    database_ = TRY(db::open_sqlite(sqlite));
-    TRY(database_->migrate());
-    objects_ = TRY(objects::DirectoryObjects::open(paths_.objects()));
+    TRY(open_database());
+    TRY(open_objects());
     sdk_ = TRY(unpack_sdk(paths_.sdk()));
 
     const auto bytes = as_bytes(key);
@@ -172,8 +177,61 @@ class RunningServer : public HearthServer {
   }
 
  private:
-  control::Context context() {
-    return {*database_, *objects_, signals_, system_clock(), system_random()};
+  control::Context context() { return {*database_, *objects_, signals_, clock_, system_random()}; }
+
+  std::string advice() const {
+    return control::advice_on_damage(paths_.last_backup(), paths_.root);
+  }
+
+  Result<void> open_database() {
+    db::SqliteOptions sqlite;
+    sqlite.path = paths_.database();
+    sqlite.damage_advice = [this] { return advice(); };
+    auto opened = db::open_sqlite(sqlite);
+    if (opened.ok()) {
+      database_ = std::move(*opened);
+      return database_->migrate();
+    }
+    if (opened.error().code == Code::internal) opened.error().mend = advice();
+    return std::move(opened).error();
+  }
+
+  // Damage of an object stops all writing, as that of the database does: what is built on it is
+  // wrong as well.
+  Result<void> open_objects() {
+    objects::DirectoryOptions options;
+    options.clock = &clock_;
+    options.damaged = [this](const std::string& digest) -> objects::DirectoryOptions::Advice {
+      const std::string whose = control::holders_of(*database_, digest);
+      refuse_for(digest, whose);
+      return {whose, advice()};
+    };
+    auto opened = TRY(objects::DirectoryObjects::open(paths_.objects(), options));
+    for (const std::string& digest : TRY(opened->damaged())) {
+      const std::string whose = control::holders_of(*database_, digest);
+      if (!whose.empty()) refuse_for(digest, whose);
+    }
+    objects_ = std::move(opened);
+    return {};
+  }
+  void refuse_for(const std::string& digest, const std::string& whose) {
+    database_->refuse(format("object {} ({}) is damaged; what is left of it lies in {}/damaged",
+                             digest, whose.empty() ? "nobody's" : whose, paths_.objects()));
+  }
+
+  // Why nothing is written, if so; `internal` when that is damage.
+  std::optional<Error> not_ready() {
+    if (!database_->refusing().empty()) {
+      const auto tried = database_->write([](db::Session&) -> Result<void> { return {}; });
+      if (!tried.ok()) {
+        Error error = tried.error();
+        if (error.mend == advice()) error.code = Code::internal;
+        return error;
+      }
+    }
+    if (const std::string why = objects_->refusing(); !why.empty())
+      return Error::unavailable(why, "look at the disk (dmesg), then restart the server");
+    return std::nullopt;
   }
 
   Result<os::FileLock> take_lock() {
@@ -262,6 +320,7 @@ class RunningServer : public HearthServer {
     options.objects_directory = paths_.objects();
     options.path_roots = args_.path_roots;
     options.task_uids = TRY(parse_uids(args_.task_uids));
+    options.clock = &clock_;
     jobs_ = std::make_unique<control::Jobs>(context(), *access_, *executor_, options);
     api::Services services{context(),
                            *access_,
@@ -270,8 +329,11 @@ class RunningServer : public HearthServer {
                            *records_,
                            *tracking_,
                            prometheus_text,
-                           [this] { return database_->refusing(); },
-                           [this] { return backup(); }};
+                           [this] { return not_ready(); },
+                           [this](const std::string& id) { return backup(id); },
+                           [this](const KeptBackup& kept) { return keep_backup(kept); },
+                           [this] { return control::last_backup(paths_.last_backup()); },
+                           [this] { return clock_.ahead(); }};
     api::Options api_options;
     api_options.url = url_;
     api_options.public_urls = args_.public_urls;
@@ -320,11 +382,23 @@ class RunningServer : public HearthServer {
     return {};
   }
 
-  Result<api::MadeFile> backup() {
+  Result<api::MadeFile> backup(const std::string& id) {
+    if (auto why = not_ready(); why && why->code == Code::internal) return std::move(*why);
     auto folder = std::make_shared<os::TemporaryDirectory>(
         TRY(os::TemporaryDirectory::make("backup", paths_.temporary())));
     std::string file = *folder / "hearth-backup.tar";
-    TRY(control::backup(context(), *retention_, paths_.logs(), file, {}));
+    KeptBackup made;
+    made.id = id;
+    made.created_at = clock_.now();
+    const auto report = TRY(control::backup(context(), *retention_, paths_.logs(), file, {}));
+    if (!report.damaged.empty())  // a backup is whole, or it is none
+      return Error::internal(format("{} object(s) are damaged, the first is {}",
+                                    report.damaged.size(), report.damaged.front()),
+                             advice());
+    made.size_bytes = TRY(os::status(file)).st_size;
+    const std::lock_guard lock(backups_mutex_);
+    backups_.push_back(std::move(made));
+    if (backups_.size() > kMostBackups) backups_.pop_front();
     return api::MadeFile{std::move(file), std::move(folder)};
   }
 
@@ -333,6 +407,20 @@ class RunningServer : public HearthServer {
     for (const os::Entry& entry : TRY(os::list_directory(paths_.temporary())))
       TRY(os::remove_tree(paths_.temporary() + "/" + entry.name));
     return {};
+  }
+
+  // Somebody has put one of our backups away, whole.
+  Result<KeptBackup> keep_backup(const KeptBackup& kept) {
+    const std::lock_guard lock(backups_mutex_);
+    const auto made = std::ranges::find(backups_, kept.id, &KeptBackup::id);
+    if (kept.id.empty() || made == backups_.end())
+      return Error::not_found(format("no backup was given out as '{}'", kept.id),
+                              "GET /api/v1/backup?id=ID makes one");
+    KeptBackup backup = *made;
+    backup.host = kept.host;
+    backup.path = kept.path;
+    TRY(control::keep_last_backup(paths_.last_backup(), backup));
+    return backup;
   }
 
   int64_t count_tasks() {
@@ -357,9 +445,14 @@ class RunningServer : public HearthServer {
     }
   };
 
+  static constexpr size_t kMostBackups = 16;  // given out, of which we may hear
+
   const cli::UpArgs args_;
   const DataPaths paths_;
+  EvenClock clock_{system_clock()};
   Signals signals_;
+  std::mutex backups_mutex_;
+  std::deque<KeptBackup> backups_;
   std::optional<os::FileLock> lock_;
   std::unique_ptr<db::Database> database_;
   std::unique_ptr<objects::Objects> objects_;

@@ -32,7 +32,7 @@ struct ShimArgs {
   std::string directory;
   bool drain = false;
 };
-struct BackupArgs {
+struct BackupArgs {  // `backup --salvage FILE --data DIR`
   std::string file, data;
 };
 struct RestoreArgs {
@@ -51,6 +51,7 @@ struct LocalCommands {
   std::function<int(const DownArgs&)> down;
   std::function<int(const ShimArgs&)> shim;  // hidden in the help
   std::function<int(const RestoreArgs&)> restore;
+  std::function<int(const BackupArgs&)> salvage;
   std::function<int(const TokenAddArgs&)> token_add_data;
   std::function<int(const DoctorArgs&, bool json)> doctor;
   std::function<int()> openapi;  // prints the document

@@ -1,18 +1,41 @@
 // status, version, backup, node list, and the nouns of later versions.
+#include <cmath>
+
 #include "base/format.h"
+#include "base/id.h"
 #include "base/units.h"
 #include "cli/connect.h"
 #include "domain/node.h"
 #include "domain/wire/api.h"
+#include "os/file_events.h"
+#include "os/system.h"
 
 namespace hearth::cli {
 namespace {
+
+std::string backup_words(const std::optional<KeptBackup>& backup) {
+  if (!backup) return "none";
+  return format("{}, {}:{} ({})", when(backup->created_at), printable(backup->host),
+                printable(backup->path), format_size(backup->size_bytes));
+}
+
+// "" while the server's clock is the machine's.
+std::string clock_words(double ahead_seconds) {
+  if (ahead_seconds == 0) return "";
+  return format("{} {} that of the machine, which was set anew; followed once no job runs",
+                format_duration(Duration::seconds(std::abs(ahead_seconds))),
+                ahead_seconds > 0 ? "ahead of" : "behind");
+}
 
 Result<int> status(const Globals& globals) {
   Server server = TRY(Server::open(globals));
   const auto ready = server.api().get("/readyz");
   if (!ready.ok() && ready.error().code == Code::unreachable) return ready.error();
-  const std::string answer = TRY(server.api().get("/api/v1/status"));
+  auto asked = server.api().get("/api/v1/status");
+  // The damage may lie where the rest would be read from: what is known is said all the same.
+  if (!asked.ok() && !ready.ok())
+    return asked.error().code == Code::internal ? asked.error() : ready.error();
+  const std::string answer = TRY(std::move(asked));
   const auto found = TRY(from_json<ServerStatus>(answer));
   const int code = ready.ok() && found.ready ? kExitOk : info(Code::unavailable).exit_code;
   if (globals.json) {
@@ -26,22 +49,33 @@ Result<int> status(const Globals& globals) {
   Facts()
       .add("server", server.api().context().url)
       .add("ready", code == kExitOk ? "yes" : "no")
-      .add("because", !ready.ok() ? ready.error().detail : found.refusing)
+      .add("because", !found.refusing.empty() || ready.ok() ? found.refusing : ready.error().detail)
+      .add("mend", !found.mend.empty() || ready.ok() ? found.mend : ready.error().mend)
       .add("version", found.version)
       .add("server id", found.server_id)
       .add("up for", format_duration(Duration::seconds(found.uptime_seconds)))
       .add("jobs", jobs.empty() ? "none" : jobs)
+      .add("last backup", backup_words(found.last_backup))
+      .add("clock", clock_words(found.clock_ahead_seconds))
       .print();
   return code;
 }
 
 Result<int> backup(const Globals& globals, const std::string& file) {
   Server server = TRY(Server::open(globals));
+  KeptBackup kept;
+  kept.id = new_id();
+  kept.host = os::hostname();
+  kept.path = os::absolute_path(file);
   Download what;
   what.path = "/api/v1/backup";
+  what.query = {{"id", kept.id}};
   what.file = file;
   what.label = "Backup";
   const int64_t bytes = TRY(download(server, what));
+  const auto noted = server.api().send("POST", "/api/v1/backup", to_json(kept));
+  if (!noted.ok())
+    std::fprintf(stderr, "the server did not take note of it: %s\n", noted.error().text().c_str());
   if (globals.json)
     print_json(format("{{\"file\":{},\"size_bytes\":{}}}", json_quote(file), bytes));
   else if (!globals.quiet)
@@ -80,9 +114,29 @@ void add_later_nouns(Tree& tree) {
     top.later(name, doc);
 }
 
+void add_backup(Group& top, const Globals& globals, const LocalCommands& local) {
+  struct Line {
+    BackupArgs args;
+    bool salvage = false;
+  };
+  auto line = std::make_shared<Line>();
+  top.command("backup", "Saves the whole server while it runs")
+      .needs(line->args.file, "FILE", "a tar file")
+      .flag(line->salvage, "--salvage",
+            "what is whole of a damaged data directory; needs no server")
+      .option(line->args.data, "--data", "DIR", "with --salvage: the data directory")
+      .does([line, &globals, &local]() -> Result<int> {
+        if (line->salvage) return local.salvage(line->args);
+        if (!line->args.data.empty())
+          return Error::invalid("--data goes with --salvage",
+                                "without it the server that --url or the context names is saved");
+        return backup(globals, line->args.file);
+      });
+}
+
 }  // namespace
 
-void add_server_commands(Tree& tree) {
+void add_server_commands(Tree& tree, const LocalCommands& local) {
   Group top = tree.top();
   const Globals& globals = tree.globals();
   top.command("status", "How the server is; exits 0 when it is ready, 6 when it is not reached")
@@ -91,10 +145,7 @@ void add_server_commands(Tree& tree) {
     put(globals.json ? "{\"version\":\"" HEARTH_VERSION "\"}\n" : "hearth " HEARTH_VERSION "\n");
     return kExitOk;
   });
-  auto file = std::make_shared<std::string>();
-  top.command("backup", "Saves the whole server while it runs")
-      .needs(*file, "FILE", "a tar file")
-      .does([file, &globals] { return backup(globals, *file); });
+  add_backup(top, globals, local);
   add_lineage_command(tree);
   Group node = tree.group("node", "Machines that run tasks");
   node.command("list", "Lists them").does([&globals] { return list_nodes(globals); });

@@ -102,7 +102,7 @@ class Tree {
 
 // Each in a file of its own.
 void add_local_commands(Tree& tree, const LocalCommands& local);
-void add_server_commands(Tree& tree);
+void add_server_commands(Tree& tree, const LocalCommands& local);
 void add_context_commands(Tree& tree);
 // `token add --data` is the local one.
 void add_access_commands(Tree& tree, const LocalCommands& local);

@@ -3,6 +3,7 @@
 import {draw} from "/assets/chart.js";
 import {short, span} from "/assets/format.js";
 
+const HEALTH_SECONDS = 10;
 const PAGE = 50, MOST_CHARTS = 6, MOST_LINES = 1000, POINTS = 400;
 const ENDED = new Set(["succeeded", "failed", "cancelled"]);
 const el = (id) => document.getElementById(id);
@@ -259,6 +260,14 @@ async function refresh(id) {
   showSummary();
 }
 
+// A server that writes nothing says why, and what to do.
+async function showHealth() {
+  const status = await api("status");
+  el("hurt").hidden = status.ready;
+  el("hurt").textContent = status.ready ? "" :
+    `Nothing is written: ${status.refusing}${status.mend ? ` (${status.mend})` : ""}`;
+}
+
 // Durations grow and curves go on without an event.
 function tick() {
   const running = [...jobs.values()].filter(({job}) => !ENDED.has(job.state));
@@ -267,6 +276,7 @@ function tick() {
   if (entry && !ENDED.has(entry.job.state)) showPhases(entry.job);
   showSummary();
   ticking += 1;
+  if (!document.hidden && ticking % HEALTH_SECONDS === 0) trying(showHealth);
   if (!document.hidden && ticking % 2 === 0 && entry && entry.job.state === "running")
     trying(() => showRun(chosen));
 }
@@ -281,6 +291,7 @@ async function begin() {
     el("project").append(option);
   }
   chosen = location.hash.slice(1);
+  await showHealth();
   await loadJobs(false);
   if (jobs.has(chosen)) choose(chosen);
   listen();

@@ -28,9 +28,19 @@ Result<std::optional<NewToken>> Access::bootstrap(const std::string& user_name) 
   Context& context = state_->context;
   std::optional<NewToken> made;
   std::string server_id;
+  const auto look = [&](db::Session& session) -> Result<void> {
+    server_id = TRY(db::get_setting(session, "server_id")).value_or("");
+    return {};
+  };
+  TRY(context.database.read(look));
+  // A server that may write nothing starts all the same, to be read.
+  if (!server_id.empty()) {
+    state_->server_id = server_id;
+    return made;
+  }
   TRY(state_->change([&](db::Session& session) -> Result<void> {
     made.reset();
-    server_id = TRY(db::get_setting(session, "server_id")).value_or("");
+    TRY(look(session));
     if (!server_id.empty()) return {};
     server_id = new_id(context.clock, context.random);
     TRY(db::set_setting(session, "server_id", server_id));

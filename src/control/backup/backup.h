@@ -20,6 +20,8 @@ using Progress = std::function<void(int64_t done_bytes, int64_t total_bytes)>;
 struct BackupReport {
   int64_t objects = 0, bytes = 0;
   std::vector<std::string> damaged;         // digests of objects that are not whole; left out
+  std::vector<std::string> mended;          // put right on the way, in words (salvage)
+  std::vector<std::string> left_out;        // what the archive lacks, in words (salvage, restore)
   std::vector<std::string> closed_secrets;  // project/name that the key does not open (restore)
 };
 
@@ -27,6 +29,18 @@ struct BackupReport {
 // the database a moment later, the objects all that it names: while it runs, `gate` is held.
 Result<BackupReport> backup(Context context, CollectionGate& gate, const std::string& log_directory,
                             const std::string& file, const Progress& progress);
+
+// A data directory that no server runs on.
+struct SalvageSource {
+  std::string log_directory, objects_directory;
+  // Copies what is whole of its database into the new file `to`.
+  std::function<Result<db::Salvaged>(const std::string& to)> database;
+  std::function<Result<std::unique_ptr<db::Database>>(const std::string& path)> open_database;
+};
+// All that is whole of it as a backup, into the new file `file`. The directory is only read. Rows
+// and objects that are damaged are left out and named; jobs of which a part is lost are ended.
+Result<BackupReport> salvage(const SalvageSource& source, Clock& clock, const std::string& file,
+                             const Progress& progress);
 
 // Where a restore puts what it finds; opened once the directory was seen to be empty.
 struct RestoreTarget {

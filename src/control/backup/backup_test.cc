@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/id.h"
+#include "control/backup/last_backup.h"
 #include "control/backup/tar.h"
 #include "control/fixture_test.h"
 #include "db/tables.h"
@@ -180,6 +181,120 @@ TEST_F(BackupTest, APartOfARestoreIsNotTakenForTheWhole) {
   EXPECT_NE(refused.error().mend.find("rm -r " + target_), std::string::npos);
   EXPECT_EQ(bring_back().error().text(), refused.error().text());
   EXPECT_TRUE(os::exists(target_ + "/state/hearth.db")) << "what it refuses stays as it is";
+}
+
+// What a job has in every corner of the tables.
+class SalvageTest : public BackupTest {
+ protected:
+  void SetUp() override {
+    BackupTest::SetUp();
+    must(write([&](db::Session& session) -> Result<void> {
+      for (const auto& [name, state, attempt] : {std::tuple("cnn-3", JobState::running, "a"),
+                                                 {"cnn-4", JobState::succeeded, ""},
+                                                 {"cnn-5", JobState::running, "lost"}}) {
+        const Job job{.id = new_id(clock_, random_),
+                      .name = name,
+                      .number = name[4] - '0',
+                      .project = "p",
+                      .state = state,
+                      .attempt_id = attempt};
+        TRY(db::Table<Job>::insert(session, job));
+        TRY(db::append_event(session, {.kind = "job.submitted", .id = job.id}));
+        if (job.name == "cnn-4") finished_ = job.id;
+      }
+      TRY(db::Table<Attempt>::insert(session, {.id = "a", .job_id = "j", .places = {{}}}));
+      TRY(db::Table<Task>::insert(session, {.id = "t", .attempt_id = "a", .job_id = finished_}));
+      TRY(db::Table<ModelVersion>::insert(session, {.id = "v", .model = "m", .project = "p"}));
+      TRY(db::pin(session, digests_[3], "model:v", clock_.now()));
+      TRY(db::pin(session, digests_[4], "log:t", clock_.now()));
+      TRY(session.execute(
+          "INSERT INTO log_segments (task_id, first_seq, last_seq, lines, first_time, last_time, "
+          "digest, size_bytes, raw_bytes) VALUES ('t', 1, 70, 70, 1, 2, $1, 1, 1)",
+          {digests_[4]}));
+      return {};
+    }));
+  }
+  std::string path_of(const std::string& digest) const {
+    const std::string hex = digest.substr(7);
+    return folder_ / format("objects/{}/{}", hex.substr(0, 2), hex);
+  }
+  void hurt_object(const std::string& digest) const {
+    must(os::set_mode(path_of(digest), 0600));
+    std::ofstream(path_of(digest), std::ios::app) << "more";
+  }
+  Result<BackupReport> save() {
+    SalvageSource source;
+    source.log_directory = logs_;
+    source.objects_directory = folder_ / "objects";
+    source.database = [&](const std::string& to) {
+      return db::salvage_sqlite(folder_ / "hearth.db", to);
+    };
+    source.open_database = [](const std::string& path) { return db::open_sqlite({.path = path}); };
+    return salvage(source, clock_, file_, {});
+  }
+  std::string finished_;
+};
+
+TEST_F(SalvageTest, WhatIsWholeIsSavedAndWhatIsNotIsToldByItsOwner) {
+  hurt_object(digests_[3]);
+  hurt_object(digests_[9]);
+  must(os::remove_file(path_of(digests_[4])));
+  const auto saved = save();
+  ASSERT_TRUE(saved.ok()) << saved.error().text();
+  EXPECT_EQ(saved->objects, 17);
+  std::string all;
+  for (const std::string& words : saved->left_out) all += words + "\n";
+  EXPECT_EQ(saved->left_out.size(), 4U) << all;
+  for (const std::string& words :
+       {format("object {}: model m 1", digests_[3]), format("object {}: nobody's", digests_[9]),
+        format("object {}: log of job cnn-4, lines 1 to 70", digests_[4]),
+        std::string("the end of job cnn-5: it is failed now")})
+    EXPECT_NE(all.find(words), std::string::npos) << all;
+  EXPECT_EQ(save().error().code, Code::exists);
+  const auto back = bring_back();
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  EXPECT_EQ(back->objects, 17);
+  EXPECT_TRUE(back->damaged.empty());
+  EXPECT_EQ(back->left_out, saved->left_out);
+  EXPECT_EQ(text_of(target_ + "/state/logs/01TASK.frames"), "frames of a log");
+  // It was only read.
+  EXPECT_TRUE(os::exists(path_of(digests_[3])));
+  EXPECT_EQ(number("SELECT COUNT(*) FROM jobs WHERE state = 'running'"), 2);
+}
+
+TEST_F(SalvageTest, NumbersAreNotGivenOutTwice) {
+  must(write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute("DELETE FROM counters"));  // as if their page were lost
+    return {};
+  }));
+  ASSERT_TRUE(save().ok());
+  ASSERT_TRUE(bring_back().ok());
+  auto restored = db::open_sqlite({.path = target_ + "/state/hearth.db"}).value();
+  must(restored->write([&](db::Session& session) -> Result<void> {
+    EXPECT_EQ(TRY(db::next_number(session, "job:p:cnn")), 6);
+    EXPECT_EQ(TRY(db::append_event(session, {.kind = "x"})), 5);  // cnn-5's end was the fourth
+    const auto ended = TRY(db::Table<Job>::find(session, "WHERE name = 'cnn-5'", {}));
+    EXPECT_EQ(ended->state, JobState::failed);
+    EXPECT_EQ(ended->failure->failure_class, FailureClass::lost);
+    const auto runs = TRY(db::Table<Job>::find(session, "WHERE name = 'cnn-3'", {}));
+    EXPECT_EQ(runs->state, JobState::running);  // found lost at the start, and tried again
+    return {};
+  }));
+}
+
+TEST_F(BackupTest, TheLastOneIsRemembered) {
+  const std::string note = folder_ / "last_backup.json";
+  EXPECT_FALSE(last_backup(note));
+  EXPECT_NE(advice_on_damage(note, "/data").find("no backup of this server is known"),
+            std::string::npos);
+  const KeptBackup kept{"id", "box", "/mnt/b.tar", clock_.now(), 77};
+  must(keep_last_backup(note, kept));
+  EXPECT_EQ(last_backup(note), kept);
+  const std::string advice = advice_on_damage(note, "/data");
+  for (const std::string words : {"box:/mnt/b.tar", "2023-11-14T", "--salvage FILE --data /data"})
+    EXPECT_NE(advice.find(words), std::string::npos) << advice;
+  must(os::write_file_atomic(note, "{"));
+  EXPECT_FALSE(last_backup(note));
 }
 
 TEST_F(BackupTest, ItRunsBesideWrites) {

@@ -27,6 +27,7 @@ struct BackupIndex {
   int64_t tables = 0;
   std::vector<BackupFile> files;
   std::vector<std::string> damaged;
+  std::vector<std::string> left_out;
   bool operator==(const BackupIndex&) const = default;
 };
 
@@ -53,5 +54,6 @@ struct hearth::Describe<hearth::control::BackupIndex> {
     f("tables", &BackupIndex::tables, "version of the tables");
     f("files", &BackupIndex::files, "in the order they come").required();
     f("damaged", &BackupIndex::damaged, "objects that were damaged and are not in it");
+    f("left_out", &BackupIndex::left_out, "what a salvage could not save, in words");
   }
 };

@@ -64,6 +64,7 @@ Result<void> Restore::read_index() {
         "take the version of Hearth that made it, or a newer one");
   for (const BackupFile& entry : index_.files) total_ += entry.size_bytes;
   report_.damaged = index_.damaged;
+  report_.left_out = index_.left_out;
   return {};
 }
 

@@ -305,10 +305,30 @@ struct Describe<MetricHistory> {
   }
 };
 
+// A backup that was made and put away. `host` and `path`: where, as who put it there says.
+struct KeptBackup {
+  std::string id, host, path;
+  Time created_at;
+  int64_t size_bytes = 0;
+  bool operator==(const KeptBackup&) const = default;
+};
+template <>
+struct Describe<KeptBackup> {
+  static constexpr std::string_view name = "KeptBackup", doc = "A backup and where it was put.";
+  static void fields(Fields<KeptBackup>& f) {
+    f("id", &KeptBackup::id, "as given to GET /api/v1/backup").required().max(64);
+    f("host", &KeptBackup::host, "the machine it lies on").max(253);
+    f("path", &KeptBackup::path, "where it lies there").required().max(4096);
+    f("created_at", &KeptBackup::created_at, "its state; said by the server");
+    f("size_bytes", &KeptBackup::size_bytes, "length; said by the server");
+  }
+};
+
 struct ServerStatus {
   bool ready = true;
-  std::string version, server_id, url, refusing;
-  double uptime_seconds = 0;
+  std::string version, server_id, url, refusing, mend;
+  std::optional<KeptBackup> last_backup;
+  double uptime_seconds = 0, clock_ahead_seconds = 0;
   std::map<std::string, int64_t> jobs;
   bool operator==(const ServerStatus&) const = default;
 };
@@ -321,6 +341,10 @@ struct Describe<ServerStatus> {
     f("server_id", &ServerStatus::server_id, "of the installation");
     f("url", &ServerStatus::url, "its address");
     f("refusing", &ServerStatus::refusing, "why it writes nothing, if so");
+    f("mend", &ServerStatus::mend, "what to do about that");
+    f("last_backup", &ServerStatus::last_backup, "the newest backup that was put away");
+    f("clock_ahead_seconds", &ServerStatus::clock_ahead_seconds,
+      "its clock less the machine's, whose jumps it leaves out while jobs run");
     f("uptime_seconds", &ServerStatus::uptime_seconds, "since its start");
     f("jobs", &ServerStatus::jobs, "how many jobs are in each state");
   }
