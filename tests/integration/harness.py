@@ -1,5 +1,7 @@
 """A real server in a temporary directory, spoken to by the real command line and plain HTTP."""
 
+import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -7,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -86,7 +89,20 @@ class Server:
                            env=self.environment, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=PATIENCE)
             self.stop()
+        self.end_tasks()
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def end_tasks(self):
+        """What could not be cancelled in order, as after damage: shims of this directory, and all
+        that bears the mark of their tasks."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open("/proc/%s/cmdline" % pid, "rb") as file:
+                    words = file.read().decode(errors="replace").split("\0")
+                if words[1:2] == ["shim"] and words[-2].startswith(self.data + "/"):
+                    os.kill(int(pid), signal.SIGKILL)
+                    for task in processes_of("HEARTH_TASK=" + os.path.basename(words[-2])):
+                        os.kill(task, signal.SIGKILL)
 
     def run(self, *arguments, stdin=None, cwd=None, environment=None):
         """The finished CLI process, output as text."""
@@ -149,6 +165,29 @@ class Server:
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, error.headers, error.read())
+
+
+class Events:
+    """All events of a server as they come, read by a thread until the server goes."""
+
+    def __init__(self, server):
+        self.seen = []
+        request = urllib.request.Request(
+            server.url + "/api/v1/events?since=0",
+            headers={"Authorization": "Bearer " + server.token(), "Accept": "text/event-stream"})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self.stream = opener.open(request, timeout=PATIENCE)
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            for line in self.stream:
+                if line.startswith(b"data:"):
+                    self.seen.append(json.loads(line[5:]))
+
+    def of(self, kind):
+        return [event for event in self.seen if event.get("kind") == kind]
 
 
 def job_text(command, name="it", **fields):
