@@ -92,6 +92,10 @@ def running_job():
     return new_job("end=hangs", "params: {lr: {value: 0.1, live: true, min: 0.001, max: 1}}\n")
 
 
+def running_run():
+    return ask("GET", f"/api/v1/jobs/{running_job()}")["run_id"]
+
+
 def new_token():
     return ask("POST", "/api/v1/tokens", {"name": name("spare")})["about"]["id"]
 
@@ -132,11 +136,19 @@ def new_upload(whole=False):
     return upload
 
 
+def put_away_backup():
+    backup = name("backup")
+    SESSION.get(WORLD["url"] + "/api/v1/backup", params={"id": backup}, timeout=120, headers={
+        "Authorization": "Bearer " + WORLD["token"]}).raise_for_status()
+    return {"id": backup, "path": "/backups/" + backup}
+
+
 # --- a request that means something
 
 # Of a path parameter: what stands there, in this operation or in any.
 PATHS = {
     ("cancelJob", "job"): running_job, ("setLive", "job"): running_job,
+    ("setRunLive", "run"): running_run,
     ("retryJob", "job"): ended_job, ("deleteJob", "job"): ended_job,
     ("deleteDataset", "dataset"): new_dataset, ("createDatasetVersion", "dataset"): new_dataset,
     ("deleteProject", "project"): new_project, ("deleteSecret", "secret"): new_secret,
@@ -156,7 +168,9 @@ BODIES = {
     "createUser": lambda: {"name": name("user"), "role": "viewer"},
     "createProject": lambda: {"name": name("project")},
     "createDatasetVersion": lambda: {"manifest": manifest(), "tags": ["new"]},
-    "setLive": lambda: {"values": {"lr": 0.5}},
+    "setLive": lambda: {"values": {"lr": 0.5}}, "setRunLive": lambda: {"values": {"lr": 0.5}},
+    "keepBackup": put_away_backup,
+    "queryMetrics": lambda: {"runs": [WORLD["run"]], "keys": ["loss"]},
     "setModelAlias": lambda: {"number": 1},
     "appendUpload": lambda: "upload",
     "syncTask": lambda: json.dumps({"protocol": 1, "epoch": WORLD["epoch"], "states": [
@@ -164,9 +178,11 @@ BODIES = {
     "haveObjects": lambda: {"digests": [WORLD["digest"]]},
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
-           "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1"}
+           "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
+           "experiment_id": "", "q": "lo"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
-DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "getBackup"}
+DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",
+             "keepBackup"}
 
 
 def make_real(case, operation):
@@ -202,6 +218,13 @@ def mean_something(case, operation):
         query["filter"] = f"id != '{word}' and not (created_at < 2020-01-01)"
     if "order_by" in query:
         query["order_by"] = next(ORDERS)
+    if "group_by" in query:
+        query["group_by"] = "status,experiment"
+    if "agg" in query:
+        query["agg"] = "metrics.loss.min:mean"
+    if "snapshot" in query or "skip" in query:
+        query["snapshot"] = "new"
+        query.pop("cursor", None)
     if "cursor" in query:
         page = ask("GET", case.operation.path, params={
             "limit": 1, "order_by": query.get("order_by", "")})
