@@ -19,22 +19,23 @@ def name(prefix):
     return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
+def call(method, path, body=None):
+    request = urllib.request.Request(
+        os.environ["MLFLOW_TRACKING_URI"] + path, data=body, method=method,
+        headers={"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"],
+                 "Content-Type": "application/octet-stream"})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+        return answer.read()
+
+
 def hearth(path):
     """Hearth's own API."""
-    request = urllib.request.Request(
-        os.environ["MLFLOW_TRACKING_URI"] + path,
-        headers={"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"]})
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
-        return json.load(answer)
+    return json.loads(call("GET", path))
 
 
 def erase(path):
     """Deletes files of a run, which MLflow's client has no call for."""
-    request = urllib.request.Request(
-        os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow-artifacts/artifacts/" + path,
-        method="DELETE",
-        headers={"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"]})
-    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).close()
+    call("DELETE", "/api/2.0/mlflow-artifacts/artifacts/" + path)
 
 
 class Registry(unittest.TestCase):
@@ -160,6 +161,17 @@ class LoggedModels(unittest.TestCase):
         self.client.delete_logged_model(model.model_id)
         with self.assertRaisesRegex(MlflowException, "not found"):
             self.client.get_logged_model(model.model_id)
+
+    def test_files(self):
+        model = self.client.create_logged_model(self.experiment, name="m")
+        where = "/api/2.0/mlflow-artifacts/artifacts/" + model.artifact_location.split(":/")[1]
+        call("PUT", where + "/MLmodel", b"flavors: {}")
+        call("PUT", where + "/data/weights", b"123")
+        base = f"/ajax-api/2.0/mlflow/logged-models/{model.model_id}/artifacts/"
+        self.assertEqual(json.loads(call("GET", base + "directories"))["files"], [
+            {"path": "MLmodel", "is_dir": False, "file_size": 11},
+            {"path": "data", "is_dir": True}])
+        self.assertEqual(call("GET", base + "files?artifact_file_path=data/weights"), b"123")
 
     @unittest.skipIf(sklearn is None, "no scikit-learn in this environment")
     def test_autologged_scikit_learn(self):
