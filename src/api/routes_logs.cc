@@ -10,7 +10,8 @@ namespace {
 Result<LogRequest> log_request(Call& call, const Job& job) {
   LogRequest request;
   request.job_id = job.id;
-  if (!call.query("rank").empty()) request.rank = TRY(call.query_integer("rank", 0, 0, 1 << 20));
+  if (call.request.query_value("rank"))
+    request.rank = TRY(call.query_integer("rank", 0, 0, 1 << 20));
   if (call.query("attempt") == "all")
     request.attempt = -1;
   else
