@@ -6,7 +6,7 @@ import struct
 import tempfile
 import time
 
-from harness import ServerCase, eventually, job_text
+from harness import ServerCase, eventually, job_text, shim_of
 
 # What the programs printed, on the stream and with the buffering they have.
 PYTORCH = r"""
@@ -204,14 +204,7 @@ class EventFiles(Scripts):
         job = self.submit_events(retries="{limit: 0}")
         eventually(lambda: "half" in self.server.lines(job), "the script runs")
         task = self.server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"][0]
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open("/proc/%s/cmdline" % pid, "rb") as file:
-                    words = file.read().split(b"\0")
-            except OSError:
-                continue
-            if len(words) > 2 and words[1] == b"shim" and task["id"].encode() in words[2]:
-                os.kill(int(pid), 9)
+        os.kill(shim_of(task["id"]), 9)
         self.assertEqual(self.server.wait(job)["state"], "failed")
         self.assertEqual(self.points(job, "loss"), [(0, 0), (1, 0.5), (2, 1)])
 
