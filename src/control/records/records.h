@@ -78,8 +78,6 @@ class Records {
 
   Result<Run> get_run(const Identity& who, const std::string& id_or_name,
                       const std::string& project);
-  Result<db::ListPage<Run>> list_runs(const Identity& who, const std::string& project,
-                                      db::ListQuery query);
   // Tags of a run; an empty value takes the tag away.
   Result<Run> set_tags(const Identity& who, const std::string& run_id,
                        const std::map<std::string, std::string>& tags);

@@ -6,8 +6,6 @@
 namespace hearth::control {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 200;
-constexpr int64_t kMostScanned = 20'000;  // of one call; the list goes on by its cursor
 constexpr int64_t kMostLiveHistory = 100'000;
 constexpr size_t kMostTags = 500;
 constexpr size_t kLongestTag = 5000;
@@ -17,62 +15,6 @@ Result<void> add_metrics(db::Session& session, Run& run) {
   for (const auto& [key, summary] : without_marks(TRY(read_summaries(session, run.id))))
     run.metrics[key] = {summary.last.value, summary.last.step, summary.last.time};
   return {};
-}
-
-bool names_metrics(const FilterNode& filter) {
-  if (filter.kind == FilterNode::Kind::comparison) return filter.field.starts_with("metrics.");
-  return std::any_of(filter.parts.begin(), filter.parts.end(), names_metrics);
-}
-
-// The parts of the filter that the table can judge: those under `and` without metrics.
-FilterNode without_metrics(const FilterNode& filter) {
-  FilterNode rest;
-  if (filter.kind != FilterNode::Kind::all) return rest;
-  for (const FilterNode& part : filter.parts)
-    if (!names_metrics(part)) rest.parts.push_back(part);
-  return rest;
-}
-
-bool run_matches(const FilterNode& filter, const Run& run) {
-  const auto body = parse_json(to_json(run), SIZE_MAX);
-  if (!body.ok()) return false;
-  return matches(filter, [&](const std::string& field) -> std::optional<std::string> {
-    const size_t dot = field.find('.');
-    const Node* at = body->find(field.substr(0, dot));
-    if (at != nullptr && dot != std::string::npos) at = at->find(field.substr(dot + 1));
-    if (at != nullptr && at->kind == Node::Kind::map) at = at->find("value");
-    if (at == nullptr || at->kind == Node::Kind::list || at->kind == Node::Kind::map)
-      return std::nullopt;
-    return at->text;
-  });
-}
-
-// Metrics are no part of a run's row: rows are read, given their metrics, and then judged.
-Result<db::ListPage<Run>> list_by_metrics(db::Session& session, const db::ListQuery& query) {
-  db::ListPage<Run> found;
-  db::ListQuery rows = query;
-  rows.filter = without_metrics(query.filter);
-  const auto limit = static_cast<size_t>(std::clamp<int64_t>(query.limit, 1, db::kMostListRows));
-  for (int64_t scanned = 0; scanned < kMostScanned; scanned += kRowsAtOnce) {
-    rows.limit = kRowsAtOnce;
-    auto page = TRY(db::Table<Run>::list(session, rows));
-    for (size_t i = 0; i < page.items.size(); ++i) {
-      Run& run = page.items[i];
-      TRY(add_metrics(session, run));
-      if (!run_matches(query.filter, run)) continue;
-      found.items.push_back(std::move(run));
-      if (found.items.size() < limit) continue;
-      found.next_cursor = page.next_cursor;
-      if (i + 1 == page.items.size()) return found;
-      rows.limit = static_cast<int64_t>(i) + 1;  // the cursor behind this very row
-      found.next_cursor = TRY(db::Table<Run>::list(session, rows)).next_cursor;
-      return found;
-    }
-    found.next_cursor = page.next_cursor;
-    if (page.next_cursor.empty()) break;
-    rows.cursor = page.next_cursor;
-  }
-  return found;
 }
 
 }  // namespace
@@ -115,29 +57,6 @@ Result<Run> Records::get_run(const Identity& who, const std::string& id_or_name,
   TRY(state_->context.database.read(
       [&](db::Session& session) { return add_metrics(session, run); }));
   return run;
-}
-
-Result<db::ListPage<Run>> Records::list_runs(const Identity& who, const std::string& project,
-                                             db::ListQuery query) {
-  db::ListPage<Run> page;
-  if (!TRY(state_->access.narrow(who, project, query))) return page;
-  if (who.kind == TokenKind::task) {
-    query.values.emplace_back(who.job_id);
-    query.where +=
-        format("{}job_id = ${}", query.where.empty() ? "" : " AND ", query.values.size());
-  }
-  query.where += query.where.empty() ? "deleted_at = 0" : " AND deleted_at = 0";
-  if (query.order_by.empty()) query.order_by = {{"created_at", true}};
-  TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
-    if (names_metrics(query.filter)) {
-      page = TRY(list_by_metrics(session, query));
-      return {};
-    }
-    page = TRY(db::Table<Run>::list(session, query));
-    for (Run& run : page.items) TRY(add_metrics(session, run));
-    return {};
-  }));
-  return page;
 }
 
 Result<Run> Records::set_tags(const Identity& who, const std::string& run_id,
