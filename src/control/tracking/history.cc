@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/units.h"
+#include "control/tracking/cursor_field.h"
 #include "control/tracking/state.h"
 
 namespace hearth::control {
@@ -41,15 +42,6 @@ std::string cursor_of(const Series& series, const SourcedPoint& p) {
   return to_base64url(as_bytes(format("{}:{}:{}:{}:{}:{}", p.point.step, p.point.time.micros,
                                       std::bit_cast<uint64_t>(p.point.value), p.attempt, p.rank,
                                       series.marks[p.mark])));
-}
-
-template <typename T>
-bool take(std::string_view& text, T& value) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const auto length = static_cast<size_t>(end - text.data());
-  if (failure != std::errc() || length >= text.size() || *end != ':') return false;
-  text.remove_prefix(length + 1);
-  return true;
 }
 
 Result<Position> read_cursor(const std::string& cursor) {

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
+#include "control/tracking/cursor_field.h"
 #include "control/tracking/run_match.h"
 
 namespace hearth::control {
@@ -21,15 +22,6 @@ std::string order_name(const RunSearch& query) {
 Error foreign() {
   return Error::invalid("the cursor is not one of this search",
                         "start the search again without a cursor");
-}
-
-template <typename T>
-bool take(std::string_view& text, T& value) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const auto length = static_cast<size_t>(end - text.data());
-  if (failure != std::errc() || length >= text.size() || *end != ':') return false;
-  text.remove_prefix(length + 1);
-  return true;
 }
 
 template <typename T>
