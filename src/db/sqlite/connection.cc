@@ -129,6 +129,9 @@ Result<void> Connection::configure_writer() {
   int reserved = kReservedBytes;
   sqlite3_file_control(handle_, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   TRY(control(format("PRAGMA page_size = {}", kPageBytes)));
+  // So that the writer can give pages back to the disk. It takes effect in a new file alone, and to
+  // say it again writes a page.
+  if (TRY(pragma("PRAGMA auto_vacuum")) == 0) TRY(control("PRAGMA auto_vacuum = INCREMENTAL"));
   TRY(query("PRAGMA journal_mode = WAL", {}, [](const Row& row) -> Result<void> {
     if (row.text(0) == "wal") return {};
     return Error::unavailable(format("SQLite keeps journal mode {}", row.text(0)),

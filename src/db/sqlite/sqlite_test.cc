@@ -2,8 +2,10 @@
 #include "db/sqlite/sqlite.h"
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <latch>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
@@ -216,6 +218,31 @@ TEST_F(SqliteTest, AReaderThatStaysDoesNotStopCheckpointsForever) {
   const auto size = std::filesystem::file_size(path_ + "-wal");
   for (int i = 0; i < 4; ++i) fill(0);
   EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), size);
+}
+
+TEST_F(SqliteTest, DeletedRowsGiveTheirDiskBack) {
+  constexpr int64_t kRows = 300;
+  constexpr int64_t kRowBytes = 100'000;
+  for (int64_t id = 0; id < kRows; ++id)
+    must(database_->write([&](Session& session) -> Result<void> {
+      TRY(session.execute("INSERT INTO item (id, body) VALUES ($1, $2)",
+                          {id, Bytes(kRowBytes, std::byte(id))}));
+      return {};
+    }));
+  database_.reset();  // the WAL goes into the file
+  const auto full = std::filesystem::file_size(path_);
+  EXPECT_GT(full, kRows * kRowBytes);
+  open();
+  must(database_->write([](Session& session) -> Result<void> {
+    TRY(session.execute("DELETE FROM item WHERE id >= 10"));
+    return {};
+  }));
+  // Nobody writes any more: the file becomes small by itself.
+  for (int i = 0; i < 1000 && std::filesystem::file_size(path_) > full / 3; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LT(std::filesystem::file_size(path_), full / 3);
+  must(database_->check());
+  EXPECT_EQ(count(*database_), 10);
 }
 
 TEST_F(SqliteTest, ASnapshotIsOneStateAndOpensByItself) {

@@ -68,6 +68,7 @@ void Writer::loop() {
     if (!batch.empty()) {
       run(std::move(batch));
       checkpoint_when_due();
+      shrink_while_idle();
       continue;
     }
     const std::lock_guard lock(mutex_);
@@ -203,9 +204,13 @@ void Writer::probe() {
 }
 
 void Writer::checkpoint_when_due() {
+  if (wal_pages_ >= next_checkpoint_pages_) checkpoint();
+}
+
+void Writer::checkpoint() {
   // After a failed sync the kernel may hold a page for clean that never reached the disk; the WAL
   // is then the only whole copy, so it is left as it is.
-  if (wal_pages_ < next_checkpoint_pages_ || health_.is_failed() || health_.is_full()) return;
+  if (health_.is_failed() || health_.is_full()) return;
   const auto mode = wal_pages_ >= kRestartPages ? Checkpoint::restart : Checkpoint::passive;
   const auto progress = connection_->checkpoint(mode);
   if (!progress.ok()) return;  // health knows
@@ -213,6 +218,36 @@ void Writer::checkpoint_when_due() {
   // Readers hold back the rest: try again when a quarter more has come.
   next_checkpoint_pages_ = done >= pages ? checkpoint_pages_ : pages + checkpoint_pages_ / 4;
   if (done >= pages) wal_pages_ = 0;
+}
+
+bool Writer::idle() {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() && !stopping_;
+}
+
+void Writer::shrink_while_idle() {
+  bool shrunk = false;
+  while (idle() && !health_.refuses() && !health_.is_full()) {
+    const auto more = shrink();
+    if (!more.ok()) roll_back();
+    if (!more.ok() || !*more) break;  // health knows
+    shrunk = true;
+    checkpoint_when_due();
+  }
+  if (shrunk) checkpoint();  // the file is cut by it
+}
+
+Result<bool> Writer::shrink() {
+  const int64_t free = TRY(connection_->pragma("PRAGMA freelist_count"));
+  if (free <= kKeptFreePages) return false;
+  const int64_t pages = TRY(connection_->pragma("PRAGMA page_count"));
+  if (free <= pages / kKeptFreePart) return false;
+  // Files of an earlier version keep their pages, for rows to come.
+  if (TRY(connection_->pragma("PRAGMA auto_vacuum")) == 0) return false;
+  TRY(connection_->control("BEGIN IMMEDIATE"));
+  TRY(connection_->control(format("PRAGMA incremental_vacuum({})", kShrinkPages)));
+  TRY(commit());
+  return true;
 }
 
 void Writer::close() {

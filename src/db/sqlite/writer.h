@@ -30,6 +30,10 @@ class Writer {
   // for readers (Connection::kRestartMillis at most) so that the file can start anew.
   static constexpr int kCheckpointPages = 1000;
   static constexpr int kRestartPages = 16384;
+  // Free pages that the file keeps for what comes next; one part in so many of a large file.
+  static constexpr int64_t kKeptFreePages = 1024;
+  static constexpr int64_t kKeptFreePart = 16;
+  static constexpr int kShrinkPages = 512;  // given back in one commit
 
   // Runs on the writer's thread outside any transaction, between two batches.
   using Alone = std::function<Result<void>(Connection&)>;
@@ -63,6 +67,11 @@ class Writer {
   void roll_back();
   void probe();
   void checkpoint_when_due();
+  void checkpoint();
+  bool idle();
+  // Gives pages that deletes have left free back to the disk, while nobody waits.
+  void shrink_while_idle();
+  Result<bool> shrink();  // by one step; false: nothing to give back
   void close();
 
   std::unique_ptr<Connection> connection_;
