@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kMagic = 0x31534d48;  // "HMS1"
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kLeastKeyBytes = 15;
-constexpr uint8_t kFinite = 1, kOneValue = 2;
+constexpr uint8_t kFinite = 1, kOneValue = 2, kEarlier = 4;
 
 Error damaged(std::string_view what) {
   return Error::internal(format("the metric summary is damaged: {}", what));
@@ -26,11 +26,14 @@ bool equal_bits(double a, double b) {
 
 void put_summary(Bytes& out, const MetricSummary& s) {
   const bool one = s.finite && equal_bits(s.min, s.last.value) && equal_bits(s.max, s.last.value);
-  out.push_back(static_cast<std::byte>((s.finite ? kFinite : 0) | (one ? kOneValue : 0)));
+  const bool earlier = s.earlier_step != INT64_MIN;
+  out.push_back(static_cast<std::byte>((s.finite ? kFinite : 0) | (one ? kOneValue : 0) |
+                                       (earlier ? kEarlier : 0)));
   put_varint(out, zigzag(s.attempt));
   put_varint(out, zigzag(s.first_step));
   put_varint(out, zigzag(wrapping_sub(s.last.step, s.first_step)));
   put_varint(out, zigzag(s.last.time.micros));
+  if (earlier) put_varint(out, zigzag(wrapping_sub(s.first_step, s.earlier_step)));
   put_fixed(out, s.last.value);
   if (!s.finite || one) return;
   put_fixed(out, s.min);
@@ -44,6 +47,7 @@ MetricSummary get_summary(Decoder& in) {
   s.first_step = unzigzag(in.varint());
   s.last.step = wrapping_add(s.first_step, unzigzag(in.varint()));
   s.last.time.micros = unzigzag(in.varint());
+  if ((flags & kEarlier) != 0) s.earlier_step = wrapping_sub(s.first_step, unzigzag(in.varint()));
   s.last.value = in.fixed<double>();
   s.finite = (flags & kFinite) != 0;
   if (!s.finite) return s;
@@ -73,9 +77,12 @@ bool merge(MetricSummary& summary, const MetricSummary& other) {
     return whole;
   }
   const bool later = summary.attempt > other.attempt;
-  const bool overtaken = later && other.last.step >= summary.first_step;
   if (!later) summary.first_step = std::min(summary.first_step, other.first_step);
-  if (!overtaken && before(summary.last, other.last)) summary.last = other.last;
+  summary.earlier_step =
+      std::max(summary.earlier_step, later ? other.last.step : other.earlier_step);
+  // Also of one that is in it already, when this attempt turns out to have begun before.
+  const bool overtaken = summary.earlier_step >= summary.first_step;
+  if (!(later && overtaken) && before(summary.last, other.last)) summary.last = other.last;
   if (other.finite) {
     summary.min = summary.finite ? std::min(summary.min, other.min) : other.min;
     summary.max = summary.finite ? std::max(summary.max, other.max) : other.max;

@@ -3,11 +3,13 @@
 //
 // Form (little-endian): magic "HMS1", u32 CRC-32C of all behind it, varint count, then per key in
 // order: varint length shared with the key before, varint length of the rest, the rest; a byte of
-// flags (1: has finite values, 2: least = greatest = last value); varint zigzag attempt, first
-// step, last step - first step, time; 8 bytes last value; unless flag 2 or no flag 1: 8 bytes
-// least, 8 bytes greatest.
+// flags (1: has finite values, 2: least = greatest = last value, 4: has points of earlier
+// attempts); varint zigzag attempt, first step, last step - first step, time; with flag 4 varint
+// zigzag first step - earlier step; 8 bytes last value; unless flag 2 or no flag 1: 8 bytes least,
+// 8 bytes greatest.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -20,10 +22,11 @@ namespace hearth::track {
 
 // Where a job was tried again, the points of the later attempt win from their first step on.
 struct MetricSummary {
-  int64_t attempt = 0;     // the latest
-  int64_t first_step = 0;  // of that attempt
-  Point last;              // the greatest by before()
-  bool finite = false;     // min and max are of finite values; false if there are none
+  int64_t attempt = 0;               // the latest
+  int64_t first_step = 0;            // of that attempt
+  int64_t earlier_step = INT64_MIN;  // the greatest of earlier attempts; INT64_MIN: there is none
+  Point last;                        // the greatest by before()
+  bool finite = false;               // min and max are of finite values; false if there are none
   double min = 0;
   double max = 0;
 };

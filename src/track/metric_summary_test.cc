@@ -68,6 +68,22 @@ TEST(MetricSummaryTest, ALaterAttemptWinsFromItsFirstStepOn) {
   EXPECT_EQ(first.max, 10);
 }
 
+TEST(MetricSummaryTest, AnAttemptThatBeganBeforeWhatWasSeenFirstWinsToo) {
+  MetricSummary both = summary_of(point(5, 1), 1);
+  EXPECT_TRUE(merge(both, summary_of(point(7, 2), 2)));
+  // It is known after having been written, too.
+  const auto back = decode_summaries(encode_summaries({{"loss", both}}));
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  for (MetricSummary summary : {both, back->at("loss")}) {
+    EXPECT_TRUE(merge(summary, summary_of(point(6, 2), 2)));
+    EXPECT_FALSE(merge(summary, summary_of(point(4, 3), 2)));  // step 5 is overtaken
+    EXPECT_EQ(summary.last.step, 7);
+  }
+  MetricSummary late = summary_of(point(4, 3), 2);
+  EXPECT_FALSE(merge(late, both));
+  EXPECT_EQ(late.last.step, 7);
+}
+
 TEST(MetricColumnTest, ComesBackAsWrittenAndFlippedBitsAreFound) {
   const std::vector<ColumnValue> values = {
       {.place = 0, .finite = true, .last = 1, .min = 1, .max = 1},
