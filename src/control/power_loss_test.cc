@@ -10,11 +10,10 @@
 #include "control/ingest/ingest.h"
 #include "control/ingest/metric_store.h"
 #include "control/jobs/jobs.h"
+#include "control/power_loss_files_test.h"
 #include "control/small_world_test.h"
 #include "control/tracking/tracking.h"
-#include "db/sqlite/watched_vfs.h"
 #include "executors/mock/mock_executor.h"
-#include "os/crash_image.h"
 #include "os/files.h"
 #include "track/log_frame.h"
 
@@ -27,54 +26,6 @@ constexpr int kLinesOfBatch = 25;
 constexpr int kPointsOfBatch = 5;
 constexpr int kClientBatches = 5;  // of metrics, of each client's run
 constexpr Duration kKeepDeleted = Duration::seconds(1);
-
-// The crash group looks at more.
-int points() {
-  const char* text = std::getenv("HEARTH_CRASH_POINTS");
-  return text == nullptr ? 60 : std::max(1, static_cast<int>(std::strtol(text, nullptr, 10)));
-}
-
-// Hands what SQLite does to its files on to the recorder of the file layer, so that one recording
-// has the order of both.
-class DatabaseFiles : public db::FileWatcher {
- public:
-  explicit DatabaseFiles(std::unique_ptr<os::PowerRecorder>& recorder) : recorder_(recorder) {}
-  int before(const db::FileChange& change) override {
-    if (recorder_ == nullptr || change.what == db::Change::open) return SQLITE_OK;
-    const std::lock_guard order(os::file_observer_mutex());
-    os::FileEvent event{.op = op_of(change.what), .path = std::string(change.path)};
-    if (change.what == db::Change::sync_folder) event.path = os::parent_of(event.path);
-    if (const auto status = os::link_status(event.path); status.ok()) event.inode = status->st_ino;
-    if (change.what == db::Change::truncate) event.size = change.offset;
-    if (change.what == db::Change::write) {
-      event.offset = change.offset;
-      event.data = as_text(change.bytes);
-    }
-    recorder_->happened(event);
-    return SQLITE_OK;
-  }
-
- private:
-  static os::FileOp op_of(db::Change change) {
-    switch (change) {
-      case db::Change::create:
-        return os::FileOp::create;
-      case db::Change::truncate:
-        return os::FileOp::truncate;
-      case db::Change::sync:
-        return os::FileOp::sync;
-      case db::Change::sync_folder:
-        return os::FileOp::sync_directory;
-      case db::Change::remove:
-        return os::FileOp::unlink;
-      case db::Change::open:
-      case db::Change::write:
-        return os::FileOp::write;
-    }
-    return os::FileOp::write;
-  }
-  std::unique_ptr<os::PowerRecorder>& recorder_;
-};
 
 // A server's services on a data directory, with an executor that starts nothing.
 struct Machine {
@@ -453,7 +404,7 @@ class WholePowerLossTest : public ::testing::Test {
 TEST_F(WholePowerLossTest, NothingAcknowledgedIsLost) {
   const os::Recording recording = record();
   SeededRandom random(42);
-  for (int i = 0; i < points(); ++i) {
+  for (int i = 0; i < crash_points(60); ++i) {
     const size_t cut = random.below(recording.ops.size() + 1);
     ASSERT_EQ(lost_at(recording, cut, random), "")
         << "at change " << cut << " of " << recording.ops.size();
