@@ -36,7 +36,8 @@ class Row {
 //
 // After an error from execute() or query() the transaction is lost (as in PostgreSQL): the work has
 // to return an error, and a work that goes on and succeeds is rolled back with `internal`. What may
-// already be there is asked first, or written with ON CONFLICT.
+// already be there is asked first, or written with ON CONFLICT. One exception: in a read() a query
+// that meets damage (`internal`) may be passed over, so that what is whole can be read.
 class Session {
  public:
   virtual ~Session() = default;

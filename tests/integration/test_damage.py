@@ -1,8 +1,10 @@
 """Flipped bits in a data directory: found at the first read, never served, said what they hurt; the
 server writes nothing any more, names the last backup, and the rest can be saved."""
 
+import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -16,6 +18,8 @@ from harness import Server, eventually, job_text
 PAGE = 4096
 JOBS = 12
 LINES = 200
+POINTS = 500  # of a batch
+MLFLOW = "/api/2.0/mlflow/"
 
 
 def flip(path, at, bits=1):
@@ -53,6 +57,7 @@ class Damage(unittest.TestCase):
             server.job("true", name="filler", params=json.dumps({"mark": "%d " % i + "x" * 700}))
         logs = os.path.join(server.data, "state", "logs")
         eventually(lambda: not os.listdir(logs), "all logs are sealed")
+        cls.open_run, cls.packed_run = cls.logged(server, end=False), cls.logged(server, end=True)
         cls.model = server.http("GET", "/api/v1/models/m/versions").json()["items"][0]["digest"]
         cls.backup = os.path.join(server.root, "backup.tar")
         server.ok("backup", cls.backup)
@@ -62,6 +67,36 @@ class Damage(unittest.TestCase):
                 "SELECT s.digest FROM log_segments s JOIN tasks t ON t.id = s.task_id "
                 "WHERE t.job_id = ?", (cls.job["id"],)).fetchone()[0]
         database.close()
+
+    @classmethod
+    def logged(cls, server, end):
+        """A run with four batches of points, each with a key of its own; merged into one row if it
+        ends."""
+        def call(name, **body):
+            answer = server.http("POST", MLFLOW + name, body)
+            assert answer.status == 200, answer.body
+            return answer.json()
+        run = call("runs/create", experiment_id="0", start_time=1)["run"]["info"]["run_id"]
+        chance = random.Random(end)
+        for part in range(4):
+            metrics = [{"key": "loss", "value": chance.random(), "timestamp": 1000 + i, "step": i}
+                       for i in range(POINTS * part, POINTS * (part + 1))]
+            metrics.append({"key": "part%d" % part, "value": part, "timestamp": 1, "step": 1})
+            call("runs/log-batch", run_id=run, metrics=metrics,
+                 params=[{"key": "part", "value": "all"}])
+        if end:
+            call("runs/update", run_id=run, status="FINISHED", end_time=2)
+
+        def rows():
+            with contextlib.closing(cls.reader(server)) as database:
+                return [kind for (kind,) in database.execute(
+                    "SELECT kind FROM metric_batches WHERE run_id = ?", (run,))]
+        eventually(lambda: rows() == (["metric_pack"] if end else ["metric"] * 4), "%s" % rows())
+        return run
+
+    @classmethod
+    def reader(cls, server):
+        return sqlite3.connect("file:%s?mode=ro" % cls.database(server), uri=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -199,6 +234,73 @@ class Damage(unittest.TestCase):
         self.assertEqual(restored.json("run", "show", self.job["run_id"])["name"], "hurt-1")
         self.assertEqual(restored.json("model", "show", "m")["versions"], 1)
         self.assertEqual(restored.job("echo on", name="filler")["name"], "filler-%d" % (JOBS + 4))
+
+    def hurt_points(self, server, run, row):
+        """Flips a bit of one row of points; the row's id."""
+        with contextlib.closing(self.reader(server)) as database:
+            name, body = database.execute(
+                "SELECT id, body FROM metric_batches WHERE run_id = ? ORDER BY id LIMIT 1 OFFSET ?",
+                (run, row)).fetchone()
+        with open(self.database(server), "rb") as file:
+            at = file.read().index(body[len(body) // 2:][:64])
+        flip(self.database(server), at + 32)
+        return name
+
+    def chart(self, server, run, *keys):
+        """How many points of each key are shown, and what is said to be damaged."""
+        answer = server.http("POST", "/api/v1/metrics/query", {"runs": [run], "keys": keys})
+        self.assertEqual(answer.status, 200, answer.body)
+        answer = answer.json()
+        return ({one["key"]: sum(one["count"]) for one in answer["series"]},
+                answer.get("damaged", []))
+
+    def test_a_row_of_points(self):
+        server = self.copy()
+        row = self.hurt_points(server, self.open_run, 1)
+        server.start()
+        found, damaged = self.chart(server, self.open_run)
+        self.assertEqual(found, {"loss": 3 * POINTS, "part0": 1, "part2": 1, "part3": 1})
+        (said,) = damaged
+        self.assertTrue(said.startswith("run %s, metric row %s: " % (self.open_run, row)), said)
+        for words in (self.database(server), "page ", "table metric_batches"):
+            self.assertIn(words, said)
+        self.assertIn(said, server.log_text())
+        self.refuses(server, "table metric_batches")
+        # Who asks for all points of a key is not given a part; the rest of the run is read.
+        for path in ("/api/v1/runs/%s/metrics?points=0&key=loss" % self.open_run,
+                     MLFLOW + "metrics/get-history?metric_key=loss&run_id=" + self.open_run):
+            answer = server.http("GET", path)
+            self.assertEqual(answer.status, 500, answer.body)
+            self.assertIn("run %s, metric row %s" % (self.open_run, row), str(answer.body))
+        data = server.http("GET", MLFLOW + "runs/get?run_id=" + self.open_run).json()["run"]["data"]
+        self.assertEqual(data["params"], [{"key": "part", "value": "all"}])
+        self.assertEqual({metric["key"] for metric in data["metrics"]},
+                         {"loss", "part0", "part2", "part3"})
+        self.assertEqual(self.chart(server, self.packed_run)[1], [])
+        self.assertEqual(len(server.lines(self.job["id"])), LINES)
+        server.stop()
+        server.start()
+        (again,) = self.chart(server, self.open_run)[1]
+        self.assertTrue(again.startswith("run %s, metric row %s: " % (self.open_run, row)), again)
+        said, _, restored = self.salvage(server)
+        self.assertIn("one bit was put right", said)
+        self.assertEqual(self.chart(restored, self.open_run, "loss"), ({"loss": 4 * POINTS}, []))
+
+    def test_merged_points(self):
+        server = self.copy()
+        row = self.hurt_points(server, self.packed_run, 0)
+        server.start()
+        found, (said,) = self.chart(server, self.packed_run)
+        self.assertEqual(found, {})
+        self.assertTrue(said.startswith("run %s, metric row %s: " % (self.packed_run, row)), said)
+        # The summary of the run lies elsewhere: lists and orders go on.
+        listed = server.http("POST", MLFLOW + "runs/search",
+                             {"experiment_ids": ["0"], "order_by": ["metrics.loss"]}).json()["runs"]
+        metrics = {one["info"]["run_id"]: {metric["key"] for metric in one["data"]["metrics"]}
+                   for one in listed if one["data"].get("metrics")}
+        keys = {"loss"} | {"part%d" % part for part in range(4)}
+        self.assertEqual(metrics, {self.open_run: keys, self.packed_run: keys})
+        self.assertEqual(self.chart(server, self.open_run, "loss"), ({"loss": 4 * POINTS}, []))
 
     def test_the_first_page(self):
         server = self.copy()

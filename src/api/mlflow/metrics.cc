@@ -30,6 +30,7 @@ Result<std::string> history(Call& call, const Fields& args) {
   query.limit = std::min(query.limit, kMostPoints);
   query.cursor = TRY(args.text("page_token"));
   const auto page = TRY(of_run(call.services.tracking.history(call.who, query), query.run_id));
+  TRY(control::check_whole(page.damaged));
   return json_object([&](JsonObject& object) {
     object.list("metrics", page.points,
                 [&](std::string& to, const auto& p) { write_point(to, query.key, p, ""); });

@@ -12,12 +12,14 @@ std::string pack_kind(MetricKind kind);
 
 // One row; valid during the callback.
 struct MetricRow {
-  std::string_view id;
+  std::string_view run_id, id;
+  std::string_view fault;  // why it cannot be read; the rest is empty then
   bool packed = false;
   PointSource source;
   std::span<const std::byte> body;
 };
-// Rows of a run with `condition` (SQL), in the order of their ids.
+// Rows of a run with `condition` (SQL), in the order of their ids. One that lies on a damaged page
+// comes with its fault, the others come as they are.
 Result<void> each_row(db::Session& session, const std::string& run_id, std::string_view condition,
                       const std::function<Result<void>(const MetricRow&)>& each,
                       int64_t most_rows = INT64_MAX);

@@ -118,6 +118,73 @@ void settle(Series& series, Attempts attempts) {
   });
 }
 
+// The rows of a run. Where a page is damaged the query ends; the index of ids then leads past it.
+class RowReader {
+ public:
+  RowReader(db::Session& session, const std::string& run_id, std::string_view condition,
+            const std::function<Result<void>(const MetricRow&)>& each, int64_t most_rows)
+      : session_(session), run_id_(run_id), condition_(condition), each_(each), left_(most_rows) {}
+
+  // Those with `ids` (SQL; $3: the last id that was read) until one of them cannot be read.
+  Result<void> read(std::string_view ids) {
+    return session_.query(
+        format("SELECT id, kind, task_id, attempt, rank, body FROM metric_batches WHERE run_id = "
+               "$1 AND {} AND {} ORDER BY id LIMIT $2",
+               ids, condition_),
+        {run_id_, left_, last_}, [&](const db::Row& row) {
+          MetricRow found;
+          found.packed = row.text(1).ends_with("_pack");
+          found.source = {std::string(row.text(2)), row.integer(3), row.integer(4)};
+          found.body = row.bytes(5);
+          last_ = row.text(0);
+          return give(found);
+        });
+  }
+  // Whether there is nothing more to read: the receiver does not go on, or the bound is reached.
+  bool stopped() const { return stopped_ || left_ <= 0; }
+
+  // Reads one by one up to the first that cannot be read, and gives that with its fault. False: all
+  // others could be read.
+  Result<bool> pass_one() {
+    while (!stopped()) {
+      const std::string before = last_;
+      TRY(session_.query(
+          "SELECT id FROM metric_batches WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT 1",
+          {run_id_, last_}, [&](const db::Row& row) -> Result<void> {
+            last_ = row.text(0);
+            return {};
+          }));
+      if (last_ == before) return false;
+      const auto one = read("id = $3");
+      if (stopped_) return one.error();
+      if (one.ok()) continue;
+      MetricRow hurt;
+      hurt.fault = one.error().detail;
+      TRY(give(hurt));
+      return true;
+    }
+    return true;
+  }
+
+ private:
+  Result<void> give(MetricRow& row) {
+    row.run_id = run_id_;
+    row.id = last_;
+    --left_;
+    auto done = each_(row);
+    stopped_ = !done.ok();
+    return done;
+  }
+
+  db::Session& session_;
+  const std::string& run_id_;
+  const std::string_view condition_;
+  const std::function<Result<void>(const MetricRow&)>& each_;
+  int64_t left_;
+  std::string last_;
+  bool stopped_ = false;
+};
+
 }  // namespace
 
 std::string batch_kind(MetricKind kind) {
@@ -142,9 +209,10 @@ Result<void> each_point(
     const std::function<void(std::string_view, std::span<const track::Point>)>& each,
     std::vector<std::string>& damaged) {
   const auto note = [&](const Error& error, std::string_view key) {
-    damaged.push_back(key.empty() ? format("metric row {}: {}", row.id, error.detail)
-                                  : format("metric row {}, key {}: {}", row.id, key, error.detail));
+    damaged.push_back(format("run {}, metric row {}{}: {}", row.run_id, row.id,
+                             key.empty() ? "" : format(", key {}", key), error.detail));
   };
+  if (!row.fault.empty()) return note(Error::internal(std::string(row.fault)), ""), Result<void>();
   if (!row.packed) {
     const auto batch = track::read_batch(row.body);
     if (!batch.ok()) return note(batch.error(), ""), Result<void>();
@@ -170,18 +238,12 @@ Result<void> each_point(
 Result<void> each_row(db::Session& session, const std::string& run_id, std::string_view condition,
                       const std::function<Result<void>(const MetricRow&)>& each,
                       int64_t most_rows) {
-  return session.query(
-      format("SELECT id, kind, task_id, attempt, rank, body FROM metric_batches WHERE run_id = $1 "
-             "AND {} ORDER BY id LIMIT $2",
-             condition),
-      {run_id, most_rows}, [&](const db::Row& row) -> Result<void> {
-        MetricRow found;
-        found.id = row.text(0);
-        found.packed = row.text(1).ends_with("_pack");
-        found.source = {std::string(row.text(2)), row.integer(3), row.integer(4)};
-        found.body = row.bytes(5);
-        return each(found);
-      });
+  RowReader reader(session, run_id, condition, each, most_rows);
+  for (;;) {
+    const auto read = reader.read("id > $3");
+    if (read.ok() || reader.stopped()) return read;
+    if (!TRY(reader.pass_one())) return read;
+  }
 }
 
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
@@ -264,8 +326,9 @@ Result<std::set<std::string>> read_keys(db::Session& session, const std::string&
   TRY(each_row(session, run_id, "kind IN ('system', 'system_pack')",
                [&](const MetricRow& row) -> Result<void> {
                  const auto named = [&](const Error& error) {
-                   return Error(error).with(format("metric row {}", row.id));
+                   return Error(error).with(format("run {}, metric row {}", run_id, row.id));
                  };
+                 if (!row.fault.empty()) return named(Error::internal(std::string(row.fault)));
                  if (row.packed) {
                    const auto pack = track::MetricPack::read(row.body);
                    if (!pack.ok()) return named(pack.error());

@@ -128,6 +128,7 @@ Result<MetricsAnswer> Tracking::metrics(const Identity& who, const MetricsQuery&
       low = std::min(low, raw.points.front().first);
       high = std::max(high, raw.points.back().first);
     }
+  state_->tell_damage(answer.damaged);
   const int bits = low > high ? 0 : width_bits(low, high, query.columns);
   answer.column_width = int64_t{1} << bits;
   for (const Raw& raw : all)

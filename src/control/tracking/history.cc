@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "control/tracking/cursor_field.h"
 #include "control/tracking/state.h"
@@ -77,6 +78,19 @@ std::set<int64_t> sampled(const std::set<int64_t>& steps, int64_t most) {
 
 }  // namespace
 
+Result<void> check_whole(const std::vector<std::string>& damaged) {
+  if (damaged.empty()) return {};
+  return Error::internal(format("{}", join(damaged, "; ")),
+                         "POST /api/v1/metrics/query gives what is whole; restore the last backup "
+                         "(hearth restore) for the rest");
+}
+
+void Tracking::State::tell_damage(const std::vector<std::string>& damaged) {
+  const std::lock_guard lock(mutex);
+  for (const std::string& one : damaged)
+    if (told.size() < kMostTold && told.insert(one).second) log_error("{}", one);
+}
+
 Result<HistoryPage> Tracking::history(const Identity& who, const HistoryQuery& query) {
   const RunFacts run = TRY(state_->run_for(who, query.run_id, Grade::viewer));
   TRY(check_key(query.key, "a metric"));
@@ -105,6 +119,7 @@ Result<HistoryPage> Tracking::history(const Identity& who, const HistoryQuery& q
     }
     return {};
   }));
+  state_->tell_damage(page.damaged);
   return page;
 }
 
@@ -119,6 +134,7 @@ Result<std::vector<RunHistory>> Tracking::histories(const Identity& who,
     if (left <= 0) continue;
     TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
       const RunSeries all = TRY(read_run(session, run.id, query.keys));
+      TRY(check_whole(all.damaged));
       for (const auto& [key, series] : all.keys) {
         RunHistory history{run.id, key, {}};
         for (const SourcedPoint& p : series.points)
@@ -148,6 +164,7 @@ Result<std::vector<RunHistory>> Tracking::interval(const Identity& who,
     TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
       history.points.clear();
       const RunSeries all = TRY(read_run(session, run.id, std::span(&query.key, 1)));
+      TRY(check_whole(all.damaged));
       for (const auto& [key, series] : all.keys)
         for (const SourcedPoint& p : series.points)
           if (in_range(p.point.step, query.first_step, query.last_step))

@@ -32,6 +32,7 @@ struct Tracking::State {
   static constexpr size_t kMostTidied = 100'000;   // runs that wait to be compacted
   static constexpr int64_t kMostJournal = 10'000;  // rows dropped in one transaction
   static constexpr int64_t kMostCollected = 20;    // runs whose rows go in one transaction
+  static constexpr size_t kMostTold = 1000;        // damaged rows that the log names
 
   static std::string project_of(const Identity& who, const std::string& project) {
     if (!project.empty()) return project;
@@ -86,6 +87,9 @@ struct Tracking::State {
   Result<RunSearch> resolved(const Identity& who, RunSearch query);
   Result<void> add_whole(RunPage& page);
 
+  // Logs damage, each once.
+  void tell_damage(const std::vector<std::string>& damaged);
+
   // --- logging
   Result<void> write_batch(const Identity& who, const RunFacts& run, const LogBatch& batch);
   Result<void> write_relaxed(std::vector<RelaxedBatch> batches);
@@ -127,6 +131,7 @@ struct Tracking::State {
   std::set<std::string> defaults;           // projects whose default experiment is there
   std::map<std::string, int64_t> new_rows;  // of metric_batches, by run
   std::set<std::string> ended;              // runs whose last rows wait to be merged
+  std::set<std::string> told;               // damage that the log has named
   std::thread thread;
 };
 

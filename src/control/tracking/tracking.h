@@ -134,6 +134,8 @@ struct HistoryPage {
   std::string next_cursor;           // "" at the end
   std::vector<std::string> damaged;  // rows that cannot be read, named; the rest is given
 };
+// What a client is told that can be given the whole alone. internal: names what is damaged.
+Result<void> check_whole(const std::vector<std::string>& damaged);
 struct RunHistory {
   std::string run_id, key;
   std::vector<HistoryPoint> points;
@@ -252,6 +254,7 @@ class Tracking {
 
   // --- metrics ----------------------------------------------------------------------------------
   Result<HistoryPage> history(const Identity& who, const HistoryQuery& query);
+  // internal: a row of these is damaged, which histories() and interval() have no place to say.
   Result<std::vector<RunHistory>> histories(const Identity& who, const HistoriesQuery& query);
   Result<std::vector<RunHistory>> interval(const Identity& who, const IntervalQuery& query);
   Result<MetricsAnswer> metrics(const Identity& who, const MetricsQuery& query);

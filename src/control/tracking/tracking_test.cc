@@ -2,8 +2,10 @@
 #include "control/tracking/tracking.h"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
+#include "base/log.h"
 #include "control/ingest/metric_store.h"
 #include "control/tracking/tracking_world_test.h"
 
@@ -236,12 +238,110 @@ TEST_F(TrackingTest, ADamagedRowIsNamedTheRestIsRead) {
   const HistoryPage page = need(tracking.history(world.member, {.run_id = run, .key = "loss"}));
   EXPECT_EQ(page.points.size(), 2U);
   ASSERT_EQ(page.damaged.size(), 1U);
-  EXPECT_NE(page.damaged[0].find("metric row"), std::string::npos);
+  EXPECT_TRUE(page.damaged[0].starts_with(format("run {}, metric row ", run))) << page.damaged[0];
+  // What cannot say that it is a part is not given.
+  const auto part = tracking.histories(world.member, {.run_ids = {run}, .keys = {"loss"}});
+  EXPECT_EQ(code_of(part), Code::internal);
+  EXPECT_EQ(part.error().detail, page.damaged[0]);
+  EXPECT_EQ(code_of(tracking.interval(world.member, {.run_ids = {run}, .key = "loss"})),
+            Code::internal);
   // Nothing drops it.
   need(tracking.update_run(world.member, run, {.status = RunStatus::finished}));
   need(tracking.tidy());
   EXPECT_EQ(world.count("SELECT COUNT(*) FROM metric_batches"), 2);
   EXPECT_EQ(values(run, "loss").size(), 2U);
+}
+
+TEST_F(TrackingTest, ADamagedChunkIsNamedByItsKey) {
+  const std::string run = add_run(experiment("e"));
+  for (int i = 0; i < 100; ++i) log(run, {metric("acc", i, i), metric("loss", -i, i)});
+  need(tracking.update_run(world.member, run, {.status = RunStatus::finished}));
+  need(tracking.tidy());
+  Bytes body;
+  std::string row;
+  need(world.database->read([&](db::Session& session) {
+    return session.query("SELECT id, body FROM metric_batches", {},
+                         [&](const db::Row& found) -> Result<void> {
+                           row = found.text(0);
+                           body.assign(found.bytes(1).begin(), found.bytes(1).end());
+                           return {};
+                         });
+  }));
+  body.back() ^= std::byte{0x10};  // of the last key's chunk
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute("UPDATE metric_batches SET body = $1", {body}));
+    return {};
+  });
+  std::string logged;
+  set_log_sink([&](Level, std::string_view line) { logged += std::string(line) + "\n"; });
+  const MetricsAnswer answer =
+      need(tracking.metrics(world.member, {.run_ids = {run}, .keys = {"acc", "loss"}}));
+  set_log_sink({});
+  const std::string name = format("run {}, metric row {}, key loss: ", run, row);
+  ASSERT_EQ(answer.damaged.size(), 1U);
+  EXPECT_TRUE(answer.damaged[0].starts_with(name)) << answer.damaged[0];
+  EXPECT_NE(logged.find(name), std::string::npos) << logged;
+  ASSERT_EQ(answer.series.size(), 1U);  // the rest is read
+  EXPECT_EQ(answer.series[0].key, "acc");
+  EXPECT_EQ(values(run, "acc").size(), 100U);
+  EXPECT_EQ(need(tracking.get_run(world.member, run)).run.metrics.at("loss").value, -99);
+}
+
+// A bit that flips on the disk hurts a page of the database, and with it one row.
+TEST_F(TrackingTest, ARowOnADamagedPageIsNamedTheRestIsRead) {
+  const std::string run = add_run(experiment("e"));
+  const auto log_part = [&](int part) {
+    std::vector<LoggedMetric> points;
+    for (int i = 0; i < 2000; ++i)
+      points.push_back(metric("loss", std::sqrt(1e6 * part + i), 2000 * part + i));
+    points.push_back(metric(format("part{}", part), part));
+    world.clock.advance(Duration::millis(10));  // ids of rows stand in the order of time
+    log(run, points);
+  };
+  for (int part = 0; part < 3; ++part) log_part(part);
+  std::vector<Bytes> bodies;
+  std::vector<std::string> rows;
+  need(world.database->read([&](db::Session& session) {
+    return session.query("SELECT id, body FROM metric_batches ORDER BY id", {},
+                         [&](const db::Row& row) -> Result<void> {
+                           rows.emplace_back(row.text(0));
+                           bodies.emplace_back(row.bytes(1).begin(), row.bytes(1).end());
+                           return {};
+                         });
+  }));
+  ASSERT_EQ(rows.size(), 3U);
+  const std::string path = world.folder.file("hearth.db");
+  const auto open = [&] { return need(db::open_sqlite({.path = path, .clock = &world.clock})); };
+  world.database.reset();
+  open().reset();  // what lay in the log goes into the file
+  // Where the second row's bytes lie: some part of them fills a page.
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string content{std::istreambuf_iterator<char>(file), {}};
+    const size_t at = content.find(as_text(std::span(bodies[1]).subspan(9000, 100)));
+    ASSERT_NE(at, std::string::npos);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(content[at] ^ 4));
+    file.flush();
+    ASSERT_TRUE(file.good());
+  }
+  const auto database = open();
+  const Context context{*database, *world.objects, world.signals, world.clock, system_random()};
+  Access access(context, Bytes(32, std::byte{7}));
+  Tracking again(context, access);
+  set_log_sink([](Level, std::string_view) {});
+  const HistoryPage page = need(again.history(world.member, {.run_id = run, .key = "loss"}));
+  set_log_sink({});
+  EXPECT_EQ(page.points.size(), 4000U);
+  EXPECT_EQ(page.points[2000].step, 4000);
+  ASSERT_EQ(page.damaged.size(), 1U);
+  EXPECT_TRUE(page.damaged[0].starts_with(format("run {}, metric row {}: ", run, rows[1])))
+      << page.damaged[0];
+  EXPECT_NE(page.damaged[0].find("page"), std::string::npos) << page.damaged[0];
+  const auto metrics = need(again.get_run(world.member, run)).run.metrics;
+  EXPECT_TRUE(metrics.contains("part0") && metrics.contains("part2"));
+  EXPECT_EQ(need(again.search_runs(world.member, {})).runs.size(), 1U);
+  EXPECT_NE(database->refusing(), "");
 }
 
 TEST_F(TrackingTest, ChartsAreCutAtPowersOfTwo) {

@@ -152,8 +152,20 @@ Result<int64_t> Connection::execute(std::string_view sql, std::span<const Value>
 
 Result<void> Connection::query(std::string_view sql, std::span<const Value> values,
                                const std::function<Result<void>(const Row&)>& each) {
-  TRY(run(sql, values, &each));
-  return {};
+  const bool failed_before = failed_;
+  const auto done = run(sql, values, &each);
+  if (done.ok()) return {};
+  if (!failed_before) TRY(pass_over_damage());
+  return done.error();
+}
+
+// SQLite ends the transaction of a read that met a damaged page. As nothing is written beside
+// damage, a new one sees the same.
+Result<void> Connection::pass_over_damage() {
+  const bool damage = last_code_ == SQLITE_IOERR || last_code_ == SQLITE_CORRUPT;
+  if (access_ != Access::read || !failed_ || !damage || !health_.is_damaged()) return {};
+  failed_ = false;
+  return in_transaction() ? Result<void>() : control("BEGIN");
 }
 
 Result<int64_t> Connection::run(std::string_view sql, std::span<const Value> values,
