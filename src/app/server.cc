@@ -90,6 +90,13 @@ bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "::1" || host == "localhost";
 }
 
+Result<Duration> parse_keep_deleted(const std::string& text) {
+  const auto kept = parse_duration(text);
+  if (kept.ok() && kept->micros > 0) return *kept;
+  return Error::invalid(format("--keep-deleted '{}' is no time above zero", text),
+                        "write it as 30d");
+}
+
 Result<std::optional<std::pair<int64_t, int64_t>>> parse_uids(const std::string& text) {
   using Uids = std::optional<std::pair<int64_t, int64_t>>;
   if (text.empty()) return Uids();
@@ -284,7 +291,9 @@ class RunningServer : public HearthServer {
     control::RecordsOptions records;
     records.path_roots = args_.path_roots;
     records_ = std::make_unique<control::Records>(context(), *access_, records);
-    tracking_ = std::make_unique<control::Tracking>(context(), *access_);
+    control::TrackingOptions tracking;
+    tracking.keep_deleted = TRY(parse_keep_deleted(args_.keep_deleted));
+    tracking_ = std::make_unique<control::Tracking>(context(), *access_, tracking);
     control::NotifyOptions notify;
     notify.enabled = args_.webhooks;
     notify.allow_local = args_.webhooks_local;

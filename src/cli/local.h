@@ -16,6 +16,7 @@ struct UpArgs {
   std::vector<std::string> public_urls, trusted_proxies;
   std::string task_uids;  // "A-B"
   std::string key_file, topology, config;
+  std::string keep_deleted = "30d";     // --keep-deleted DURATION: of deleted runs
   std::string mlflow_artifact_root;     // --mlflow-artifact-root URI
   std::vector<std::string> path_roots;  // --data-root DIR: where `datasets: path` may point
   bool detach = false;

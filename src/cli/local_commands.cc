@@ -36,6 +36,8 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
       .option(args->mlflow_artifact_root, "--mlflow-artifact-root", "URI",
               "where MLflow's clients put files by themselves; default: here")
+      .option(args->keep_deleted, "--keep-deleted", "DURATION",
+              "a deleted run can be restored for so long; default: 30d")
       .flag(args->detach, "--detach", "in the background, once it answers")
       .option(line->executor, "--executor", "local|mock", "mock runs no process: for tests")
       .flag(line->no_webhooks, "--no-webhooks", "calls nobody")
