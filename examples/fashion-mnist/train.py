@@ -124,7 +124,7 @@ def train_epoch(model, optimizer, images, labels, p, epoch):
         optimizer.step()
         meter.add(loss, scores, target)
         if (step + 1) % LOG_EVERY == 0:
-            meter.report(step + 1, (step + 1) / per_epoch, lr)
+            meter.report(step + 1, (step + 1) / per_epoch, optimizer.param_groups[0]["lr"])
     return (epoch + 1) * per_epoch
 
 

@@ -1,0 +1,91 @@
+"""The repository's example jobs, as they stand."""
+
+import ast
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import ServerCase, eventually
+from test_ways import seconds
+
+EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/fashion-mnist")
+PYTHON = "/usr/bin/python3"  # Debian's, which has python3-torch
+EPOCHS, IMAGES, BATCH = 200, 6000, 16
+NEW = 0.02
+WAIT = 240
+
+
+def has_torch():
+    return subprocess.run([PYTHON, "-c", "import numpy, torch"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def schedule_of_example():
+    """The script's own function of how far training is, without its imports."""
+    with open(os.path.join(EXAMPLE, "train.py"), encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    wanted = [node for node in tree.body if getattr(node, "name", "") == "schedule"
+              or isinstance(node, ast.Assign) and node.targets[0].id == "WARM_UP"]
+    names = {}
+    exec(compile(ast.Module(wanted, []), "train.py", "exec"), names)  # our own file
+    return names["schedule"]
+
+
+@unittest.skipUnless(has_torch(), "python3-torch is not installed")
+class FashionMnist(ServerCase):
+    def rates(self, run):
+        """(step, time, value that live() gave) of each point of lr, which the script reads from
+        optimizer.param_groups and which follows its schedule."""
+        schedule, steps = schedule_of_example(), EPOCHS * (IMAGES // BATCH)
+        answer = self.server.http("GET", "/api/v1/runs/%s/metrics?points=0&key=lr" % run).json()
+        # What it logs at step n it set in the step before.
+        return [(point["step"] - 1, seconds(point["time"]),
+                 point["value"] / schedule((point["step"] - 1) / steps))
+                for point in answer.get("points", [])]
+
+    def test_the_optimizer_follows_the_command_line_within_a_second(self):
+        folder = os.path.join(tempfile.mkdtemp(dir=self.server.root), "fashion-mnist")
+        shutil.copytree(EXAMPLE, folder)
+        job = self.server.json(
+            "job", "submit", os.path.join(folder, "job.yaml"), "--set",
+            "command=%s train.py" % PYTHON, "--set", "params.epochs=%d" % EPOCHS, "--set",
+            "params.train_images=%d" % IMAGES, "--set", "params.batch_size=%d" % BATCH)["id"]
+        run = self.server.json("run", "show", job)["id"]
+        eventually(lambda: self.rates(run), "it trains: %s" % self.server.lines(job), WAIT)
+
+        self.server.ok("run", "set", job, "lr=%g" % NEW)
+        history = "/api/v1/runs/%s/live" % run
+
+        def taken():
+            items = self.server.http("GET", history).json()["items"]
+            return [item for item in items if "step" in item]
+        (change,) = eventually(taken, "the script took it", WAIT)
+        eventually(lambda: self.rates(run)[-1][0] >= change["step"] + 100, "it trains on", WAIT)
+        self.server.ok("job", "cancel", job)
+        self.server.wait(job)
+
+        # The history: who, when, from what to what, at which step.
+        self.assertEqual((change["name"], change["before"], change["value"]), ("lr", 0.1, NEW))
+        self.assertEqual(change["asked_by"], self.server.json("whoami")["user"])
+        shown = self.server.ok("run", "show", run)
+        self.assertRegex(shown, r"lr\s+0.1\s+%g\s+.*\s%d\b" % (NEW, change["step"]))
+        # The optimizer: the old rate up to that step, the new one from it on.
+        rates = self.rates(run)
+        before = [rate for step, _, rate in rates if step < change["step"]]
+        after = [(when, rate) for step, when, rate in rates if step >= change["step"]]
+        self.assertTrue(before and after, rates)
+        for rate in before:
+            self.assertAlmostEqual(rate, 0.1, 9)
+        for _, rate in after:
+            self.assertAlmostEqual(rate, NEW, 9)
+        # From when the server had it to the first report of the optimizer's new rate, which comes
+        # every 20 steps. A loaded machine may be slower at anything.
+        late = after[0][0] - seconds(change["asked_at"])
+        print("the optimizer had it after %.3f s at most" % late)
+        self.assertLess(late, 1 if os.getloadavg()[0] < 4 else 10)
+
+
+if __name__ == "__main__":
+    unittest.main()
