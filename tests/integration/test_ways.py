@@ -55,6 +55,77 @@ for iteration in (0, 500, 1000):
 """
 
 
+# The lines (real ones; the numbers alone change from step to step) and all the points they give.
+XGBOOST = (r"""
+for i in range(10):
+    print('[%d]\ttrain-mlogloss:%.5f\ttrain-merror:0.14%d\tvalidation-mlogloss:0.47\t'
+          'validation-merror:0.16340' % (i, 1 / (i + 1), i), flush=True)
+""", {"train/mlogloss": [(i, round(1 / (i + 1), 5)) for i in range(10)],
+      "train/merror": [(i, round(0.14 + i / 1000, 3)) for i in range(10)],
+      "validation/mlogloss": [(i, 0.47) for i in range(10)],
+      "validation/merror": [(i, 0.1634) for i in range(10)]})
+XGBOOST_TRACKER = (r"""
+for i in range(3):
+    print('[05:45:0%d] [%d]\ttrain-logloss:0.4491%d' % (i, i, i))
+""", {"train/logloss": [(0, 0.4491), (1, 0.44911), (2, 0.44912)]})
+LIGHTGBM = (r"""
+print('[LightGBM] [Info] Total Bins 4711')
+for i in (10, 20, 30):
+    print("[%d]\ttraining's multi_logloss: 0.54484%d\ttraining's multi_error: 0.12\t"
+          "valid_1's multi_logloss: 0.6\tvalid_1's multi_error: 0.1502" % (i, i // 10))
+""", {"training/multi_logloss": [(10, 0.544841), (20, 0.544842), (30, 0.544843)],
+      "training/multi_error": [(10, 0.12), (20, 0.12), (30, 0.12)],
+      "valid_1/multi_logloss": [(10, 0.6), (20, 0.6), (30, 0.6)],
+      "valid_1/multi_error": [(10, 0.1502), (20, 0.1502), (30, 0.1502)]})
+PADDLE = (r"""
+import sys
+for epoch in (1, 2):
+    print('Epoch %d/2' % epoch)
+    line = ('step 300/938 [========>.....................] - loss: 0.5386 - acc: 0.7709 - '
+            'ETA: 2s - 4ms/step')
+    sys.stdout.write('\r' + line + '\b' * len(line))
+    sys.stdout.write('\rstep 938/938 [==============================] - loss: 0.295%d - '
+                     'acc: 0.8639 - 2ms/step\n' % epoch)
+    print('Eval begin...')
+    print('step 157/157 - loss: 0.3%d - acc: 0.8528 - 1ms/step' % epoch)
+    print('Eval samples: 10000')
+""", {"loss": [(300, 0.5386), (938, 0.2951), (1238, 0.5386), (1876, 0.2952)],
+      "acc": [(300, 0.7709), (938, 0.8639), (1238, 0.7709), (1876, 0.8639)],
+      "eval/loss": [(938, 0.31), (1876, 0.32)], "eval/acc": [(938, 0.8528), (1876, 0.8528)]})
+CNTK = (r"""
+for epoch in (1, 2):
+    for first in (1, 301, 601):
+        print(' Minibatch[%4d-%4d]: loss = 0.810874 * 19200, metric = 2%d.62%% * 19200;'
+              % (first, first + 299, epoch))
+    print('Finished Epoch[%d of 2]: [Training] loss = 0.877388 * 59968, metric = 27.19%% * 59968 '
+          '1.808s (33168.1 samples/s);' % epoch)
+""", {"loss": [(step, 0.810874) for step in (300, 600, 900, 1237, 1537, 1837)],
+      "metric": [(step, 21.62) for step in (300, 600, 900)]
+      + [(step, 22.62) for step in (1237, 1537, 1837)],
+      "training/loss": [(937, 0.877388), (1874, 0.877388)],
+      "training/metric": [(937, 27.19), (1874, 27.19)]})
+HUGGING_FACE = (r"""
+import sys
+for epoch in (1, 2):
+    sys.stderr.write('\r %d%%|#####     | %d/40 [00:01<00:01, 20.00it/s]'
+                     % (50 * epoch, 20 * epoch))
+    print({'loss': 0.6222, 'grad_norm': 1.431056022644043, 'learning_rate': 0.0005 / epoch,
+           'epoch': float(epoch)})
+    print({'eval_loss': 0.5946990847587585, 'eval_runtime': 1.5, 'epoch': float(epoch)})
+""", {"loss": [(1, 0.6222), (2, 0.6222)], "learning_rate": [(1, 0.0005), (2, 0.00025)],
+      "grad_norm": [(1, 1.431056022644043), (2, 1.431056022644043)],
+      "eval_loss": [(1, 0.5946990847587585), (2, 0.5946990847587585)],
+      "eval_runtime": [(1, 1.5), (2, 1.5)], "epoch": [(1, 1), (2, 2)]})
+KEY_VALUE = (r"""
+for i in range(3):
+    print('step=%d loss=0.5%d lr=1e-3 tokens=4096' % (100 * i, i))
+print('listening host=10.0.0.1 port=8080')
+""", {"loss": [(0, 0.5), (100, 0.51), (200, 0.52)], "lr": [(0, 0.001), (100, 0.001), (200, 0.001)],
+      "tokens": [(0, 4096), (100, 4096), (200, 4096)]})
+SCIKIT_LEARN = ("for i in (1, 2): print('Iteration %d, loss = 0.3829662%d' % (i, i))\n",
+                {"loss": [(1, 0.38296621), (2, 0.38296622)]})
+
+
 class Scripts(ServerCase):
     def run_script(self, text, **fields):
         """Submits a script and waits; its job."""
@@ -102,6 +173,42 @@ class PlainLogs(Scripts):
         job = self.run_script(CAFFE)
         self.assertEqual(self.metrics(job), {"loss", "lr", "train/loss", "test/accuracy"})
         self.assertEqual(self.points(job, "test/accuracy"), [(0, 0.8), (500, 0.85), (1000, 0.81)])
+
+    def charted(self, script):
+        """Exactly these series are there, with nothing said about metrics in the job file."""
+        text, wanted = script
+        job = self.run_script(text)
+        self.assertEqual({key: self.points(job, key) for key in self.metrics(job)}, wanted)
+        # The chart's call has them too.
+        run = self.server.json("run", "show", job)["id"]
+        chart = self.server.http("POST", "/api/v1/metrics/query",
+                                 {"runs": [run], "keys": sorted(wanted), "columns": 10000}).json()
+        self.assertEqual({one["key"]: list(zip(one["x"], one["last"])) for one in chart["series"]},
+                         wanted)
+
+    def test_xgboost(self):
+        self.charted(XGBOOST)
+
+    def test_xgboost_under_a_tracker(self):
+        self.charted(XGBOOST_TRACKER)
+
+    def test_lightgbm(self):
+        self.charted(LIGHTGBM)
+
+    def test_paddle(self):
+        self.charted(PADDLE)
+
+    def test_cntk(self):
+        self.charted(CNTK)
+
+    def test_hugging_face(self):
+        self.charted(HUGGING_FACE)
+
+    def test_key_value(self):
+        self.charted(KEY_VALUE)
+
+    def test_scikit_learn(self):
+        self.charted(SCIKIT_LEARN)
 
     def test_own_patterns_and_wrong_ones(self):
         text = "for i in range(3): print('at %d: reward %d.5' % (10 * i, i))\n"
