@@ -166,7 +166,7 @@ class RawClient {
                         std::string(trim(line.substr(colon + 1))));
       }
     }
-    if (has_body && out.status >= 200) out.body = body(out.headers);
+    if (has_body && out.status >= 200 && out.status != 204) out.body = body(out.headers);
     return out;
   }
   std::string& held() { return held_; }
