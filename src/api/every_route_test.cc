@@ -13,13 +13,14 @@ namespace {
 // Of no project, or of the caller alone: whoever is signed in may call these. Nothing of another's
 // project may be in the answer.
 const std::set<std::string_view> kForAll = {
-    "getMetrics",  "getStatus",    "listNodes",    "deleteSession",   "getWhoAmI",
-    "listTokens",  "createToken",  "listUsers",    "listProjects",    "listJobs",
-    "listRuns",    "listModels",   "listDatasets", "listExperiments", "listDeliveries",
-    "haveObjects", "streamEvents", "createUpload", "getUpload",       "appendUpload",
-    "finishUpload"};
+    "getMetrics",   "getStatus",    "listNodes",    "deleteSession",   "getWhoAmI",
+    "listTokens",   "createToken",  "listUsers",    "listProjects",    "listJobs",
+    "listRuns",     "listModels",   "listDatasets", "listExperiments", "listDeliveries",
+    "haveObjects",  "streamEvents", "createUpload", "getUpload",       "appendUpload",
+    "finishUpload", "countImported"};
 // Of these, what changes nothing but what is the caller's own.
-const std::set<std::string_view> kOwn = {"deleteSession", "createToken", "haveObjects"};
+const std::set<std::string_view> kOwn = {"deleteSession", "createToken", "haveObjects",
+                                         "countImported"};
 
 // Bodies that must say something of their own; others get their required fields.
 const std::map<std::string_view, std::string> kBodies = {
@@ -32,6 +33,10 @@ const std::map<std::string_view, std::string> kBodies = {
     {"createSignInCode", R"({"user":"ann"})"},
     {"createUpload", format(R"({{"digest":"{}","size_bytes":4}})", sha256("mine"))},
     {"queryMetrics", R"({"runs":["none"]})"},
+    {"importExperiment", R"({"name":"x"})"},
+    {"importRun", R"({"id":"x","experiment_id":"none"})"},
+    {"importLoggedModel", R"({"id":"m-x","experiment_id":"none"})"},
+    {"countImported", R"({"ids":["none"]})"},
     {"syncTask", "{\"protocol\":1,\"epoch\":1}\n"},
 };
 const std::map<std::string_view, std::string> kQueries = {{"project", "default"},

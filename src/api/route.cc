@@ -124,6 +124,7 @@ const RouteTable& route_table() {
     add_object_routes(table);
     add_task_routes(table);
     add_event_routes(table);
+    add_import_routes(table);
     return table;
   }();
   return the_table;

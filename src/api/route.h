@@ -153,5 +153,6 @@ void add_dataset_routes(RouteTable& table);
 void add_object_routes(RouteTable& table);
 void add_task_routes(RouteTable& table);
 void add_event_routes(RouteTable& table);
+void add_import_routes(RouteTable& table);
 
 }  // namespace hearth::api

@@ -136,6 +136,20 @@ class Records {
   Result<std::vector<LoggedModel>> logged_models(const Identity& who,
                                                  const std::vector<std::string>& experiment_ids);
 
+  // Records as another store has them (see control::Tracking): the same given again changes
+  // nothing. A job's token imports nothing.
+  //
+  // By id. exists: the id is that of a model in another project.
+  Result<LoggedModel> import_logged_model(const Identity& who, const LoggedModel& wanted);
+  // By name: one that is here is taken, with tags and aliases added.
+  Result<Model> import_model(const Identity& who, const std::string& project, const Model& wanted);
+  // By number; with `files` in `version.location`'s place it gets digest and pins. exists: the
+  // number is that of a version made of something else.
+  Result<ModelVersion> import_model_version(const Identity& who, const std::string& project,
+                                            const ModelVersion& wanted,
+                                            const std::optional<FileHolder>& files,
+                                            const std::string& path);
+
   // Files of a holder, by path. `id`: of a run, a logged model or a model's version.
   Result<FileHolder> file_holder(const Identity& who, const std::string& id);
   Result<FileHolder> loose_files(const Identity& who, const std::string& project);
@@ -143,6 +157,8 @@ class Records {
   Result<Artifact> put_file(const Identity& who, const FileHolder& holder, const std::string& path,
                             const std::string& file);
   Result<Artifact> get_file(const Identity& who, const FileHolder& holder, const std::string& path);
+  // All of them.
+  Result<std::vector<Artifact>> all_files(const Identity& who, const FileHolder& holder);
   // What lies in a directory, by name; nothing of a path that is a file or is not there.
   Result<std::vector<FileEntry>> list_files(const Identity& who, const FileHolder& holder,
                                             const std::string& directory);

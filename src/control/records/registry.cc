@@ -48,7 +48,8 @@ Result<void> touch(db::Session& session, Model& model, Time now) {
   return db::Table<Model>::update(session, model);
 }
 
-// "production" and "Production" are one.
+}  // namespace
+
 Result<std::string> stage_named(const std::string& text) {
   for (const std::string_view stage : kStages) {
     bool same = stage.size() == text.size();
@@ -61,17 +62,9 @@ Result<std::string> stage_named(const std::string& text) {
                                text.substr(0, 80), join(kStages, ", ")));
 }
 
-// The object that stands for the files at a path: the file's own, or a manifest of them.
-struct Bytes {
-  std::string digest, file_name;
-  bool directory = false;
-  int64_t size_bytes = 0;
-  std::vector<std::string> pins;
-};
-
-Result<Bytes> bytes_of(objects::Objects& objects, const std::vector<Artifact>& files,
-                       const std::string& path) {
-  Bytes bytes;
+Result<ModelBytes> bytes_of(objects::Objects& objects, const std::vector<Artifact>& files,
+                            const std::string& path) {
+  ModelBytes bytes;
   if (files.empty()) return bytes;
   if (files.size() == 1 && files.front().path == path) {
     bytes.digest = files.front().digest;
@@ -93,8 +86,6 @@ Result<Bytes> bytes_of(objects::Objects& objects, const std::vector<Artifact>& f
   bytes.file_name = path;
   return bytes;
 }
-
-}  // namespace
 
 Result<std::vector<Model>> Records::all_models(const Identity& who, const std::string& project) {
   const std::string where = State::project_of(who, project);
@@ -234,7 +225,7 @@ Result<ModelVersion> Records::create_model_version(const Identity& who, const st
   const std::string where = State::project_of(who, project);
   TRY(state_->access.require(who, where, Grade::member));
   Context& context = state_->context;
-  Bytes bytes;
+  ModelBytes bytes;
   if (wanted.files) {
     TRY(state_->access.require(who, wanted.files->project, Grade::viewer));
     const auto files = TRY(state_->files_below(*wanted.files, wanted.path));

@@ -82,4 +82,16 @@ struct Records::State {
   const RecordsOptions options;
 };
 
+// The object that stands for the files at a path: the file's own, or a manifest of them.
+struct ModelBytes {
+  std::string digest, file_name;
+  bool directory = false;
+  int64_t size_bytes = 0;
+  std::vector<std::string> pins;
+};
+Result<ModelBytes> bytes_of(objects::Objects& objects, const std::vector<Artifact>& files,
+                            const std::string& path);
+// "production" and "Production" are one.
+Result<std::string> stage_named(const std::string& text);
+
 }  // namespace hearth::control

@@ -38,6 +38,12 @@ Result<void> check_tags(const Texts& tags) {
 
 }  // namespace
 
+Result<void> check_new(const Experiment& wanted) {
+  TRY(check_name(wanted.name));
+  TRY(check_tags(wanted.tags));
+  return check_text(wanted.artifact_location, kMostTagBytes, "the artifact location");
+}
+
 Error Tracking::State::missing_experiment(const std::string& id) {
   return Error::not_found(format("No Experiment with id={} exists", id));
 }
@@ -145,18 +151,16 @@ Result<void> Tracking::State::sweep_runs(const Identity& who, const std::string&
 }
 
 Result<Experiment> Tracking::create_experiment(const Identity& who, const NewExperiment& wanted) {
-  TRY(check_name(wanted.name));
-  TRY(check_tags(wanted.tags));
-  TRY(check_text(wanted.artifact_location, kMostTagBytes, "the artifact location"));
+  Experiment experiment;
+  experiment.name = wanted.name;
+  experiment.artifact_location = wanted.artifact_location;
+  experiment.tags = wanted.tags;
+  TRY(check_new(experiment));
   const std::string project = State::project_of(who, wanted.project);
   TRY(state_->access.require(who, project, Grade::member));
   TRY(state_->ensure_default(project));
-  Experiment experiment;
   experiment.id = state_->make_id();
-  experiment.name = wanted.name;
   experiment.project = project;
-  experiment.artifact_location = wanted.artifact_location;
-  experiment.tags = wanted.tags;
   experiment.created_at = experiment.updated_at = state_->context.clock.now();
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
     experiment.version = 0;

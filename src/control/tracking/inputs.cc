@@ -43,6 +43,8 @@ Result<void> insert_models(db::Session& session, const std::string& run_id, std:
   return {};
 }
 
+}  // namespace
+
 Result<void> check_inputs(const std::vector<DatasetInput>& datasets,
                           const std::vector<ModelUse>& models) {
   if (datasets.size() > kMostRunInputs || models.size() > kMostRunInputs)
@@ -60,7 +62,18 @@ Result<void> check_inputs(const std::vector<DatasetInput>& datasets,
   return {};
 }
 
-}  // namespace
+Result<void> write_inputs(db::Session& session, const std::string& run_id,
+                          const std::vector<DatasetInput>& datasets,
+                          const std::vector<ModelUse>& models_in,
+                          const std::vector<ModelUse>& models_out) {
+  for (size_t i = 0; i < datasets.size(); ++i) {
+    const auto context = datasets[i].tags.find(std::string(kContextTag));
+    TRY(insert(session, run_id, kDataset, datasets[i].name, datasets[i].digest, i,
+               context == datasets[i].tags.end() ? "" : context->second, to_json(datasets[i])));
+  }
+  TRY(insert_models(session, run_id, kModelIn, models_in));
+  return insert_models(session, run_id, kModelOut, models_out);
+}
 
 Result<void> read_inputs(db::Session& session, const std::string& run_id, TrackedRun& into) {
   into.inputs.clear();
@@ -84,17 +97,11 @@ Result<void> Tracking::log_inputs(const Identity& who, const std::string& run_id
                                   const std::vector<DatasetInput>& datasets,
                                   const std::vector<ModelUse>& models) {
   TRY(check_inputs(datasets, models));
-  TRY(state_->change_run(
-      who, run_id, "run.inputs", [&](db::Session& session, Run&) -> Result<void> {
-        TRY(State::check_active(session, run_id));
-        for (size_t i = 0; i < datasets.size(); ++i) {
-          const auto context = datasets[i].tags.find(std::string(kContextTag));
-          TRY(insert(session, run_id, kDataset, datasets[i].name, datasets[i].digest, i,
-                     context == datasets[i].tags.end() ? "" : context->second,
-                     to_json(datasets[i])));
-        }
-        return insert_models(session, run_id, kModelIn, models);
-      }));
+  TRY(state_->change_run(who, run_id, "run.inputs",
+                         [&](db::Session& session, Run&) -> Result<void> {
+                           TRY(State::check_active(session, run_id));
+                           return write_inputs(session, run_id, datasets, models, {});
+                         }));
   return {};
 }
 
@@ -104,7 +111,7 @@ Result<void> Tracking::log_outputs(const Identity& who, const std::string& run_i
   TRY(state_->change_run(who, run_id, "run.outputs",
                          [&](db::Session& session, Run&) -> Result<void> {
                            TRY(State::check_active(session, run_id));
-                           return insert_models(session, run_id, kModelOut, models);
+                           return write_inputs(session, run_id, {}, {}, models);
                          }));
   return {};
 }

@@ -39,14 +39,6 @@ Result<void> check_texts(const Texts& texts, size_t most, size_t most_bytes,
   return Error::invalid(format("a run has at most {} of {}", most, what));
 }
 
-Result<void> check_new(const NewRun& wanted) {
-  TRY(check_text(wanted.name, kMostRunNameBytes, "the run's name"));
-  TRY(check_text(wanted.user, kMostRunNameBytes, "the user's name"));
-  TRY(check_text(wanted.id, kMostRunIdBytes, "the run's id"));
-  TRY(check_texts(wanted.tags, kMostTrackedTags, kMostTagBytes, "a tag"));
-  return check_texts(wanted.params, kMostTrackedParams, kMostParamBytes, "a param");
-}
-
 void set_name(Run& run, const std::string& name) {
   run.name = name;
   run.tags[std::string(kNameTag)] = name;
@@ -58,6 +50,14 @@ bool ends(RunStatus status) {
 }
 
 }  // namespace
+
+Result<void> check_new(const NewRun& wanted) {
+  TRY(check_text(wanted.name, kMostRunNameBytes, "the run's name"));
+  TRY(check_text(wanted.user, kMostRunNameBytes, "the user's name"));
+  TRY(check_text(wanted.id, kMostRunIdBytes, "the run's id"));
+  TRY(check_texts(wanted.tags, kMostTrackedTags, kMostTagBytes, "a tag"));
+  return check_texts(wanted.params, kMostTrackedParams, kMostParamBytes, "a param");
+}
 
 Error Tracking::State::missing_run(const std::string& id) {
   return Error::not_found(format("Run with id={} not found", id));

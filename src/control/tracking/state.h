@@ -138,6 +138,8 @@ struct Tracking::State {
 // Checks of what a client sends.
 Result<void> check_key(const std::string& key, std::string_view what);
 Result<void> check_text(const std::string& text, size_t most, std::string_view what);
+Result<void> check_new(const NewRun& wanted);
+Result<void> check_new(const Experiment& wanted);
 // A key as points are kept under it: with what they were measured on behind it.
 std::string stored_key(const LoggedMetric& metric);
 // What stands behind a stored key, put into `to`.

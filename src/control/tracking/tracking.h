@@ -30,6 +30,7 @@
 #include "control/tracking/run_search.h"
 #include "domain/identity.h"
 #include "domain/run.h"
+#include "domain/wire/imports.h"
 
 namespace hearth::control {
 
@@ -110,6 +111,16 @@ struct TrackedRun {
   std::string artifact_uri;
   std::vector<DatasetInput> inputs;
   std::vector<ModelUse> model_inputs, model_outputs;
+};
+
+// What an import brings of a run; run.id is the id it had and keeps.
+struct RunImport {
+  NewRun run;
+  RunStatus status = RunStatus::running;
+  Time finished_at;
+  std::vector<DatasetInput> datasets;
+  std::vector<ModelUse> model_inputs, model_outputs;
+  bool deleted = false;
 };
 
 struct HistoryPoint {
@@ -246,6 +257,21 @@ class Tracking {
                           const std::vector<ModelUse>& models);
   Result<void> log_outputs(const Identity& who, const std::string& run_id,
                            const std::vector<ModelUse>& models);
+
+  // --- imports ----------------------------------------------------------------------------------
+  // Records as another store has them. The same given again changes nothing, so that an import
+  // which was cut off begins anew. A job's token imports nothing.
+  //
+  // By name: one that is here is taken, with the tags added. exists: it is deleted here, and not
+  // there. One that is not here keeps its id where that is free.
+  Result<Experiment> import_experiment(const Identity& who, const Experiment& wanted, bool deleted);
+  // By id: one that is here is brought to what is given. Also of a deleted experiment. exists: the
+  // id is that of a run of another project, or of a job's. A deleted run takes no points any more;
+  // retention counts from its import.
+  Result<Run> import_run(const Identity& who, const RunImport& wanted);
+  // Of runs that are here; the others are left out.
+  Result<std::vector<ImportCounts>> count_imported(const Identity& who,
+                                                   const std::vector<std::string>& run_ids);
 
   // --- search -----------------------------------------------------------------------------------
   Result<RunPage> search_runs(const Identity& who, const RunSearch& query);
