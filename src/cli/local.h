@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace hearth::cli {
 
 struct UpArgs {
@@ -46,6 +48,13 @@ struct TokenAddArgs {  // `token add NAME --data DIR`
 struct DoctorArgs {
   std::string data;
 };
+struct ImportArgs {  // `import mlflow SOURCE`
+  std::string source;
+  std::vector<std::string> experiments;  // --experiment NAME; none: all
+  std::string artifacts;                 // --artifacts DIR
+  bool dry_run = false;
+};
+struct Globals;
 
 struct LocalCommands {
   std::function<int(const UpArgs&)> up;
@@ -56,6 +65,7 @@ struct LocalCommands {
   std::function<int(const TokenAddArgs&)> token_add_data;
   std::function<int(const DoctorArgs&, bool json)> doctor;
   std::function<int()> openapi;  // prints the document
+  std::function<Result<int>(const ImportArgs&, const Globals&)> import_mlflow;
 };
 
 // The whole program: parses, runs, returns the exit code of face.md's table.

@@ -51,6 +51,21 @@ void add_up(Group& top, const LocalCommands& local) {
       });
 }
 
+void add_import(Tree& tree, const LocalCommands& local) {
+  auto args = std::make_shared<ImportArgs>();
+  tree.group("import", "Brings over what another system keeps")
+      .command("mlflow", "Moves an MLflow store into a project: runs, metrics, files, models")
+      .needs(args->source, "SOURCE",
+             "mlruns directory, SQLite file or URI, or a server's http:// address")
+      .option(args->experiments, "--experiment", "NAME", "this one alone; may be repeated")
+      .option(args->artifacts, "--artifacts", "DIR",
+              "where EXPERIMENT/RUN/artifacts lie, if not where the store says")
+      .flag(args->dry_run, "--dry-run", "counts what would come, and writes nothing")
+      .does([args, &local, &globals = tree.globals()]() -> Result<int> {
+        return local.import_mlflow(*args, globals);
+      });
+}
+
 }  // namespace
 
 void add_local_commands(Tree& tree, const LocalCommands& local) {
@@ -84,6 +99,8 @@ void add_local_commands(Tree& tree, const LocalCommands& local) {
       .flag(shim->drain, "--drain", "only sends what its spool holds")
       .hidden()
       .does(calling(local.shim, shim));
+
+  add_import(tree, local);
 
   top.command("openapi", "Prints the OpenAPI document of the HTTP interface")
       .does([&local]() -> Result<int> { return local.openapi(); });

@@ -109,8 +109,7 @@ void add_later_nouns(Tree& tree) {
                                   {"quota", "Limits of projects"},
                                   {"pool", "Pools of nodes"},
                                   {"runtime", "Framework runtimes"},
-                                  {"simulate", "The scheduler on a trace"},
-                                  {"import", "Runs out of MLflow"}})
+                                  {"simulate", "The scheduler on a trace"}})
     top.later(name, doc);
 }
 

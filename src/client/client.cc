@@ -151,6 +151,18 @@ Result<void> Client::upload(const std::string& digest, const std::string& file, 
   return {};
 }
 
+Result<void> Client::put_file(const std::string& path, const std::string& file,
+                              const std::function<bool()>& keep_on) {
+  net::ClientRequest asked = request("PUT", path, {});
+  asked.headers.set("Content-Type", "application/octet-stream");
+  asked.body_file = file;
+  asked.total_time = Duration{0};
+  asked.keep_on = keep_on;
+  const auto answer = TRY(call(std::move(asked)));
+  if (answer.status >= 400) return problem_of(answer);
+  return {};
+}
+
 Result<void> Client::stream(const std::string& path, const Query& query, const std::string& accept,
                             const std::function<bool(std::string_view)>& sink,
                             const net::Headers& extra) {

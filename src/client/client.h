@@ -64,6 +64,10 @@ class Client {
   Result<void> upload(const std::string& digest, const std::string& file, int64_t size_bytes,
                       const Progress& progress = {});
   Result<bool> have(const std::string& digest);
+  // PUTs a whole file in one body, without time limit; `keep_on` as in net::ClientRequest. Sent
+  // once: whoever calls tries again.
+  Result<void> put_file(const std::string& path, const std::string& file,
+                        const std::function<bool()>& keep_on);
   // Streams an answer's body (a download, a followed log) into `sink` until it ends or sink returns
   // false; no time limit.
   Result<void> stream(const std::string& path, const Query& query, const std::string& accept,
