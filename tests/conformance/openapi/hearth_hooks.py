@@ -143,6 +143,18 @@ def put_away_backup():
     return {"id": backup, "path": "/backups/" + backup}
 
 
+def imported_run():
+    run = "r" + name("run").replace("-", "")
+    ask("POST", "/api/v1/imports/runs", {"id": run, "experiment_id": "0"})
+    return run
+
+
+def imported_model():
+    model = name("imported")
+    ask("POST", "/api/v1/imports/models", {"name": model})
+    return model
+
+
 # --- a request that means something
 
 # Of a path parameter: what stands there, in this operation or in any.
@@ -176,6 +188,14 @@ BODIES = {
     "syncTask": lambda: json.dumps({"protocol": 1, "epoch": WORLD["epoch"], "states": [
         {"seq": 1, "time": "2026-01-01T00:00:00Z", "state": "preparing"}]}) + "\n",
     "haveObjects": lambda: {"digests": [WORLD["digest"]]},
+    "importRun": lambda: {"id": name("run"), "experiment_id": "0", "params": {"lr": "0.1"}},
+    "importLoggedModel": lambda: {"id": name("m"), "experiment_id": "0", "name": "net"},
+    "importModel": lambda: {"name": name("imported"), "tags": {"team": "vision"}},
+    "importModelVersion": lambda: {"model": imported_model(), "number": 2,
+                                   "location": f"runs:/{WORLD['run']}/{WORLD['path']}"},
+    "importPoints": lambda: {"run_id": imported_run(), "series": [
+        {"key": "loss", "steps": [1, 2], "times_ms": [5, 6], "values": [0.5, "NaN"]}]},
+    "countImported": lambda: {"ids": [WORLD["run"]]},
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
