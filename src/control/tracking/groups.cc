@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMostIdsOfGroup = 100;
 constexpr size_t kMostGroups = 100'000;
 constexpr int64_t kMostListed = 10'000;
+constexpr int kMostRounds = 3;  // while the index is read anew
 
 bool contains_folded(std::string_view text, std::string_view part) {
   const auto same = [](char a, char b) {
@@ -106,18 +107,13 @@ void gather(const RunIndex::View& view, uint32_t slot, const GroupQuery& query,
 
 using Catalogue = std::map<std::pair<Side, std::string>, KeyInfo>;
 
-void count(Catalogue& catalogue, const KeyQuery& query, Side side, const std::string& key,
-           const track::MetricSummary* summary) {
+void count(Catalogue& catalogue, const KeyQuery& query, Side side, const std::string& key) {
   auto at = catalogue.find({side, key});
   if (at == catalogue.end()) {
     if (!contains_folded(key, query.search)) return;
     at = catalogue.emplace(std::pair(side, key), KeyInfo{side, key, 0, {}, {}}).first;
   }
-  KeyInfo& info = at->second;
-  ++info.runs;
-  if (summary == nullptr || !summary->finite) return;
-  info.min = std::min(info.min.value_or(summary->min), summary->min);
-  info.max = std::max(info.max.value_or(summary->max), summary->max);
+  ++at->second.runs;
 }
 
 }  // namespace
@@ -169,26 +165,37 @@ Result<KeyPage> Tracking::keys(const Identity& who, const KeyQuery& query) {
     return std::ranges::find(query.sides, side) != query.sides.end();
   };
   Catalogue catalogue;
+  std::vector<bool> chosen;
+  uint64_t generation = 0;
   const auto work = [&](const RunIndex::View& view) -> Result<void> {
+    catalogue.clear();
+    chosen.assign(view.runs.size(), false);
+    generation = view.generation;
     const Predicate matches = predicate_of(view, search, projects, job_limit(who));
     for (uint32_t slot = 0; slot < view.runs.size(); ++slot) {
       if (!matches(slot)) continue;
-      if (wants(Side::metric) && view.rows[slot] != nullptr)
-        for (const Cell& cell : *view.rows[slot])
-          count(catalogue, query, Side::metric, view.words.text(cell.key), &cell.summary);
+      chosen[slot] = true;
       if (wants(Side::param))
         for (const auto& [key, value] : view.runs[slot].params)
-          count(catalogue, query, Side::param, view.words.text(key), nullptr);
+          count(catalogue, query, Side::param, view.words.text(key));
       if (wants(Side::tag))
         for (const auto& [key, value] : view.runs[slot].tags)
-          count(catalogue, query, Side::tag, view.words.text(key), nullptr);
+          count(catalogue, query, Side::tag, view.words.text(key));
     }
     return {};
   };
-  const auto metrics = metric_keys_of(search);
-  if (wants(Side::metric))
-    TRY(state.index.read_all_rows([](const auto&) { return Result<void>(); }));
-  TRY(state.index.read(metrics, work));
+  for (int round = 1;; ++round) {
+    TRY(state.index.read(metric_keys_of(search), work));
+    if (!wants(Side::metric)) break;
+    auto uses = state.index.metric_uses(chosen, generation, [&](std::string_view key) {
+      return contains_folded(key, query.search);
+    });
+    if (!uses.ok() && uses.error().code == Code::conflict && round < kMostRounds) continue;
+    TRY(uses);
+    for (const auto& [key, use] : *uses)
+      catalogue[{Side::metric, key}] = {Side::metric, key, use.runs, use.min, use.max};
+    break;
+  }
   KeyPage page;
   page.total = static_cast<int64_t>(catalogue.size());
   const auto limit = static_cast<size_t>(std::clamp<int64_t>(query.limit, 1, kMostListed));

@@ -301,9 +301,8 @@ void RunIndex::make_room() {
   }
 }
 
-Result<void> RunIndex::load_open_rows(db::Session& session, const std::set<uint32_t>& keys,
-                                      std::vector<bool>& done) {
-  std::map<uint32_t, track::SummaryByKey> open;
+Result<void> RunIndex::each_open_row(db::Session& session, std::vector<bool>& done,
+                                     const EachRow& each) {
   std::set<uint32_t> whole;
   const auto slot_of = [&](std::string_view id) {
     const auto at = slots_.find(std::string(id));
@@ -322,15 +321,23 @@ Result<void> RunIndex::load_open_rows(db::Session& session, const std::set<uint3
                       if (slot == Words::kNone || whole.contains(slot)) return {};
                       const auto summaries = track::decode_summaries(row.bytes(1));
                       if (!summaries.ok()) return whole.insert(slot), Result<void>();
-                      put_row(slot, *summaries, &keys);
                       done[slot] = true;
-                      return {};
+                      return each(slot, *summaries);
                     }));
   for (const uint32_t slot : whole) {
-    put_row(slot, TRY(read_summaries(session, runs_[slot].id)), &keys);
     done[slot] = true;
+    TRY(each(slot, TRY(read_summaries(session, runs_[slot].id))));
   }
   return {};
+}
+
+Result<void> RunIndex::load_open_rows(db::Session& session, const std::set<uint32_t>& keys,
+                                      std::vector<bool>& done) {
+  return each_open_row(session, done,
+                       [&](uint32_t slot, const track::SummaryByKey& row) -> Result<void> {
+                         put_row(slot, row, &keys);
+                         return {};
+                       });
 }
 
 Result<void> RunIndex::load_columns(db::Session& session, const std::set<uint32_t>& keys) {
@@ -413,29 +420,6 @@ Result<void> RunIndex::read_rows(
   const std::unique_lock lock(mutex_);
   make_room();
   TRY(database_.read([&](db::Session& session) { return load_rows(session, slots); }));
-  return work(view());
-}
-
-Result<void> RunIndex::read_all_rows(const std::function<Result<void>(const View&)>& work) {
-  TRY(refresh());
-  {
-    const std::shared_lock lock(mutex_);
-    if (std::ranges::none_of(rows_, [](const auto& row) { return row == nullptr; }))
-      return work(view());
-  }
-  const std::unique_lock lock(mutex_);
-  TRY(database_.read([&](db::Session& session) -> Result<void> {
-    std::vector<bool> done(runs_.size());
-    for (uint32_t slot = 0; slot < runs_.size(); ++slot) done[slot] = rows_[slot] != nullptr;
-    const std::set<uint32_t> none;
-    TRY(load_open_rows(session, none, done));
-    for (uint32_t slot = 0; slot < runs_.size() && row_bytes_ <= most_bytes_ / 2; ++slot)
-      if (rows_[slot] == nullptr) put_row(slot, TRY(read_summaries(session, runs_[slot].id)));
-    return {};
-  }));
-  if (row_bytes_ > most_bytes_ / 2)
-    return Error::of(Code::too_large, "the metrics of all runs do not fit into memory together",
-                     "ask about fewer columns");
   return work(view());
 }
 

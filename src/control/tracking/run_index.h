@@ -111,8 +111,16 @@ class RunIndex {
   Result<void> read_rows(const std::vector<std::string>& metric_keys,
                          const std::function<Result<std::vector<uint32_t>>(const View&)>& choose,
                          const std::function<Result<void>(const View&)>& work);
-  // Every row in memory, if the bound allows; else too_large.
-  Result<void> read_all_rows(const std::function<Result<void>(const View&)>& work);
+  // By metric key that `wants`: how many of the `chosen` runs (by slot, of this generation) have
+  // it, and its bounds over them. Reads the columns of ended runs past memory, without the lock.
+  // Errors: conflict when the slots are of another generation.
+  struct KeyUse {
+    int64_t runs = 0;
+    std::optional<double> min, max;  // of finite values
+  };
+  using KeyUses = std::map<std::string, KeyUse, std::less<>>;
+  Result<KeyUses> metric_uses(const std::vector<bool>& chosen, uint64_t generation,
+                              const std::function<bool(std::string_view)>& wants);
 
  private:
   View view() const { return {runs_, words_, experiments_, columns_, rows_, generation_}; }
@@ -131,6 +139,12 @@ class RunIndex {
                                   const std::vector<bool>& done);
   Result<void> load_open_rows(db::Session& session, const std::set<uint32_t>& keys,
                               std::vector<bool>& done);
+  // Of the runs that no block has and that are not `done` yet, which they are then.
+  using EachRow = std::function<Result<void>(uint32_t slot, const track::SummaryByKey&)>;
+  Result<void> each_open_row(db::Session& session, std::vector<bool>& done, const EachRow& each);
+  using Count = std::function<void(std::string_view key, bool finite, double min, double max)>;
+  Result<void> count_rows(db::Session& session, const std::vector<bool>& chosen,
+                          std::vector<bool>& done, const Count& count);
   Result<void> load_rows(db::Session& session, const std::vector<uint32_t>& slots);
   Result<void> reload_stale(db::Session& session);
   void put_row(uint32_t slot, const track::SummaryByKey& summaries,

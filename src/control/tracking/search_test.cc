@@ -296,6 +296,34 @@ TEST_F(SearchTest, ColumnsOfBlocksSayTheSame) {
   set_log_sink({});
 }
 
+TEST_F(SearchTest, KeysAreCountedInBlocksToo) {
+  log(ids[0], {metric("acc", 0.25, 1)});
+  const auto loss = [&](const KeyQuery& query) {
+    Tracking fresh(world.context(), *world.access);  // no row in memory
+    for (const KeyInfo& info : need(fresh.keys(world.member, query)).keys)
+      if (info.key == "loss") return format("{} {} {}", info.runs, *info.min, *info.max);
+    return std::string("none");
+  };
+  const auto all = [&] { return loss({}); };
+  EXPECT_EQ(all(), "4 1 3");
+  for (const std::string& run : ids)
+    need(tracking.update_run(world.member, run, {.status = RunStatus::finished}));
+  need(tracking.tidy());
+  need(seal_blocks(*world.database, 4));
+  ASSERT_EQ(world.count("SELECT COUNT(*) FROM run_metrics WHERE block > 0"), 4);
+  EXPECT_EQ(all(), "4 1 3");
+  EXPECT_EQ(loss({.search = "OSS"}), "4 1 3");
+  EXPECT_EQ(loss({.search = "acc"}), "none");
+  EXPECT_EQ(loss({.runs = {.filter = {compare(Side::metric, "loss", Compare::less_equal, 2.0)}}}),
+            "2 1 2");
+  // Points after all: the run's own rows count in place of its block.
+  log(ids[1], {metric("loss", -5, 9)});
+  EXPECT_EQ(all(), "4 -5 3");
+  const auto acc = need(tracking.keys(world.member, {.search = "acc"}));
+  ASSERT_EQ(acc.keys.size(), 1U);
+  EXPECT_EQ(acc.keys[0].runs, 1);
+}
+
 TEST_F(SearchTest, KeysAndGroups) {
   log(ids[0], {metric("acc/val", 0.5, 1)});
   const KeyPage keys = need(tracking.keys(world.member, {}));
