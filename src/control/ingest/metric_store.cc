@@ -86,8 +86,42 @@ void add_point(RunSeries& into, std::string_view name, const track::Point& point
                            .mark = static_cast<uint32_t>(found - series.marks.begin())});
 }
 
-// Sorted, each once; where a later attempt began, earlier ones end.
-void settle(Series& series, Attempts attempts) {
+// The step from which each later attempt goes on: behind its checkpoint's. By number.
+using Resumes = std::map<int64_t, int64_t>;
+
+Result<Resumes> resumes_of(db::Session& session, const std::string& run_id) {
+  std::map<std::string, int64_t> numbers;  // by checkpoint
+  TRY(session.query(
+      "SELECT attempts.body FROM attempts JOIN runs ON runs.job_id = attempts.job_id "
+      "WHERE runs.id = $1 AND runs.job_id <> ''",
+      {run_id}, [&](const db::Row& row) -> Result<void> {
+        const auto attempt = TRY(from_json<Attempt>(row.text(0), Origin::server, SIZE_MAX));
+        if (!attempt.resume_checkpoint_id.empty())
+          numbers[attempt.resume_checkpoint_id] = attempt.number;
+        return {};
+      }));
+  Resumes steps;
+  for (const auto& [checkpoint, number] : numbers)
+    TRY(session.query("SELECT step FROM checkpoints WHERE id = $1", {checkpoint},
+                      [&](const db::Row& row) -> Result<void> {
+                        steps[number] =
+                            row.integer(0) == INT64_MAX ? INT64_MAX : row.integer(0) + 1;
+                        return {};
+                      }));
+  return steps;
+}
+
+bool has_attempts(const RunSeries& run) {
+  return std::ranges::any_of(run.keys, [](const auto& entry) {
+    const auto& points = entry.second.points;
+    return std::ranges::any_of(
+        points, [&](const SourcedPoint& p) { return p.attempt != points.front().attempt; });
+  });
+}
+
+// Sorted, each once; where a later attempt went on, earlier ones end: behind the checkpoint that it
+// resumed from, or at its own first step, whichever is earlier.
+void settle(Series& series, Attempts attempts, const Resumes& resumes) {
   auto& points = series.points;
   const auto order = [](const SourcedPoint& a, const SourcedPoint& b) {
     if (track::before(a.point, b.point)) return true;
@@ -105,6 +139,9 @@ void settle(Series& series, Attempts attempts) {
   std::map<int64_t, int64_t> first_steps;
   for (const SourcedPoint& p : points) first_steps.emplace(p.attempt, p.point.step);
   if (first_steps.size() < 2) return;
+  for (auto& [attempt, step] : first_steps)
+    if (const auto at = resumes.find(attempt); at != resumes.end())
+      step = std::min(step, at->second);
   // The least first step of all later attempts.
   int64_t least = INT64_MAX;
   std::map<int64_t, int64_t> ends;
@@ -293,7 +330,10 @@ Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
                  return Error::of(Code::too_large, format("these are more than {} points of run {}",
                                                           kMostSeriesPoints, run_id));
                }));
-  for (auto& [key, series] : found.keys) settle(series, attempts);
+  Resumes resumes;
+  if (attempts == Attempts::newest && has_attempts(found))
+    resumes = TRY(resumes_of(session, run_id));
+  for (auto& [key, series] : found.keys) settle(series, attempts, resumes);
   return found;
 }
 

@@ -465,8 +465,9 @@ class JobTrackingTest : public TrackingTest {
     world.write(
         [&](db::Session& session) -> Result<void> { return db::Table<Job>::insert(session, job); });
   }
-  void try_again(int64_t number) {
+  void try_again(int64_t number, const std::string& checkpoint = "") {
     Attempt attempt{.id = new_id(), .job_id = job.id, .number = number, .project = "default"};
+    attempt.resume_checkpoint_id = checkpoint;
     Task task{.id = new_id(), .attempt_id = attempt.id, .job_id = job.id};
     task.run_id = run.id;
     task.project = "default";
@@ -481,6 +482,35 @@ class JobTrackingTest : public TrackingTest {
   Job job;
   Identity who;
 };
+
+// It logs at step 6 again, but 4 and 5 were computed from a state that is no more.
+TEST_F(JobTrackingTest, WhatWasLoggedBehindTheCheckpointIsOvertaken) {
+  const auto add = [&](int64_t attempt, int64_t from) {
+    world.write([&](db::Session& session) -> Result<void> {
+      std::vector<KeyPoint> points;
+      for (int64_t step = from; step < 10; ++step)
+        points.push_back({"loss", {step, {step * 1000}, 1}});
+      TRY(add_points(session, run.id, {"task", attempt, 0}, MetricKind::metric, points, new_id()));
+      return {};
+    });
+  };
+  const Checkpoint checkpoint{
+      .id = new_id(), .job_id = job.id, .run_id = run.id, .project = "default", .step = 3};
+  world.write([&](db::Session& session) -> Result<void> {
+    return db::Table<Checkpoint>::insert(session, checkpoint);
+  });
+  add(1, 0);
+  try_again(2, checkpoint.id);
+  const auto steps = [&] {
+    std::vector<int64_t> list;
+    for (const auto& point : need(tracking.history(who, {.run_id = run.id, .key = "loss"})).points)
+      list.push_back(point.step);
+    return list;
+  };
+  EXPECT_EQ(steps().size(), 10U);  // until the second attempt has logged
+  add(2, 6);
+  EXPECT_EQ(steps(), (std::vector<int64_t>{0, 1, 2, 3, 6, 7, 8, 9}));
+}
 
 TEST_F(JobTrackingTest, TheFirstRunOfAnAttemptIsTheJobsOwn) {
   const std::string e = experiment("named");
