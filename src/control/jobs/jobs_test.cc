@@ -3,6 +3,7 @@
 #include "control/jobs/jobs.h"
 
 #include "control/emit.h"
+#include "control/ingest/metric_store.h"
 #include "control/small_world_test.h"
 #include "executors/mock/mock_executor.h"
 
@@ -175,6 +176,44 @@ TEST_F(JobsTest, EachChangeOfALiveParameterStaysInTheHistory) {
   }));
   EXPECT_EQ(found, (std::vector<std::string>{format("0.1->0.5 {} 1", world.member.user),
                                              format("0.5->0.2 {} 2", world.member.user)}));
+}
+
+TEST_F(JobsTest, AGangChangesAtAStepAheadOfEveryRank) {
+  const Job job = submit("params: {lr: {value: 0.1, live: true, min: 0.01, max: 1}}\n");
+  until(job.id, JobState::preparing);
+  const auto at_step = [&] {
+    need(jobs->set_live(world.member, job.id, {{"lr", {"0.5"}}}));
+    return world.count("SELECT coalesce(at_step, -1) FROM live_params");
+  };
+  EXPECT_EQ(at_step(), -1);  // one process: at once
+  Task other;
+  std::string first_task;
+  world.write([&](db::Session& session) -> Result<void> {
+    other = *TRY(db::Table<Task>::find(session, "WHERE job_id = $1", {job.id}));
+    first_task = other.id;
+    other.id = new_id();
+    other.rank = 1;
+    other.version = 0;
+    return db::Table<Task>::insert(session, other);
+  });
+  EXPECT_EQ(at_step(), -1);  // nobody knows where they are
+  const Time now = world.clock.now();
+  const auto log_until = [&](const std::string& task, int64_t last) {  // 50 steps a second
+    std::vector<KeyPoint> points;
+    for (int64_t step = 0; step <= last; ++step)
+      points.push_back({"loss", {step, now - Duration::millis(20 * (last - step)), 1}});
+    world.write([&](db::Session& session) -> Result<void> {
+      TRY(add_points(session, job.run_id, {task, 1, 0}, MetricKind::metric, points, new_id()));
+      return {};
+    });
+  };
+  log_until(first_task, 100);
+  log_until(other.id, 110);
+  EXPECT_EQ(at_step(), 110 + 2 * 50 + 1);
+  world.clock.advance(Duration::seconds(4));
+  EXPECT_EQ(at_step(), 110 + (4 + 2) * 50 + 1);  // they went on since
+  world.clock.advance(Duration::seconds(-4));
+  EXPECT_EQ(at_step(), 110 + (4 + 2) * 50 + 1);  // not ahead of the change before
 }
 
 TEST_F(JobsTest, ARestartFindsWhatWasWrittenDownButNeverStarted) {

@@ -1,12 +1,37 @@
 #include "control/jobs/live.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/format.h"
 #include "control/emit.h"
+#include "control/ingest/pace.h"
 
 namespace hearth::control {
 namespace {
+
+// From the answer of a rank's long poll to the next look of its script at the file; and what may
+// lie in its shim that is not here yet.
+constexpr Duration kLead = Duration::seconds(2);
+constexpr Duration kOldest = Duration::seconds(60);  // more silence says nothing about its pace
+
+// The step at which all ranks of a gang can change: ahead of each of them when it hears of it.
+// Nothing while no rank has logged a step.
+Result<std::optional<int64_t>> gang_step(db::Session& session, const Job& job,
+                                         const std::vector<Task>& tasks, Time now) {
+  std::optional<int64_t> step;
+  for (const Task& task : tasks) {
+    const auto pace = TRY(pace_of(session, job.run_id, task.id));
+    if (!pace) continue;
+    const Duration silent = std::clamp(now - pace->at, Duration::seconds(0), kOldest);
+    const double ahead =
+        pace->steps_per_second * static_cast<double>(silent.micros + kLead.micros) / 1e6;
+    const double sum = static_cast<double>(pace->step) + std::ceil(std::max(ahead, 0.0)) + 1;
+    step = std::max(step.value_or(0), static_cast<int64_t>(std::min(sum, 9e18)));
+  }
+  return step;
+}
 
 Error refuse(const std::string& name, const AnyJson& value, std::string allowed) {
   Error error = Error::invalid(format("live parameter '{}' cannot become {}", name, value.text));
@@ -18,16 +43,21 @@ bool is_number(Node::Kind kind) {
   return kind == Node::Kind::integer || kind == Node::Kind::real;
 }
 
+struct Asked {
+  std::string value;
+  std::optional<int64_t> at_step;
+};
 // What was asked for last; nothing if it was never changed.
-Result<std::optional<std::string>> value_now(db::Session& session, const std::string& job_id,
-                                             const std::string& name) {
-  std::optional<std::string> value;
-  TRY(session.query("SELECT value FROM live_params WHERE job_id = $1 AND name = $2", {job_id, name},
-                    [&](const db::Row& row) -> Result<void> {
-                      value = std::string(row.text(0));
+Result<std::optional<Asked>> asked_before(db::Session& session, const std::string& job_id,
+                                          const std::string& name) {
+  std::optional<Asked> asked;
+  TRY(session.query("SELECT value, at_step FROM live_params WHERE job_id = $1 AND name = $2",
+                    {job_id, name}, [&](const db::Row& row) -> Result<void> {
+                      asked = Asked{std::string(row.text(0)), std::nullopt};
+                      if (!row.null(1)) asked->at_step = row.integer(1);
                       return {};
                     }));
-  return value;
+  return asked;
 }
 
 }  // namespace
@@ -59,6 +89,11 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
   std::vector<std::string> live;
   for (const auto& [name, param] : job.spec.params)
     if (param.live) live.push_back(name);
+  std::vector<Task> tasks =
+      TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {job.attempt_id}));
+  std::erase_if(tasks, [](const Task& task) { return finished(task.state); });
+  std::optional<int64_t> ahead;
+  if (tasks.size() > 1) ahead = TRY(gang_step(session, job, tasks, context.clock.now()));
   const int64_t version = TRY(db::next_number(session, "live:" + job.id));
   for (const LiveChange& change : changes) {
     const auto param = job.spec.params.find(change.name);
@@ -73,8 +108,11 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
       return error;
     }
     TRY(check_live(change.name, param->second, change.value));
-    const std::string before =
-        TRY(value_now(session, job.id, change.name)).value_or(param->second.value.text);
+    const auto earlier = TRY(asked_before(session, job.id, change.name));
+    const std::string before = earlier ? earlier->value : param->second.value.text;
+    // Never ahead of an earlier change: a rank that did not see that one must not differ.
+    auto step = ahead;
+    if (step && earlier && earlier->at_step) step = std::max(*step, *earlier->at_step);
     TRY(session.execute(
         "INSERT INTO live_history (run_id, version, name, value, before, asked_by, asked_at, step, "
         "applied_at, applied_by) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, 0, 0)",
@@ -82,20 +120,20 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
          context.clock.now().micros}));
     TRY(session.execute(
         "INSERT INTO live_params (job_id, name, value, version, at_step, asked_by, asked_at) "
-        "VALUES ($1, $2, $3, $4, NULL, $5, $6) ON CONFLICT (job_id, name) DO UPDATE SET "
+        "VALUES ($1, $2, $3, $4, $7, $5, $6) ON CONFLICT (job_id, name) DO UPDATE SET "
         "value = excluded.value, version = excluded.version, at_step = excluded.at_step, "
         "asked_by = excluded.asked_by, asked_at = excluded.asked_at",
-        {job.id, change.name, change.value.text, version, who.user, context.clock.now().micros}));
+        {job.id, change.name, change.value.text, version, who.user, context.clock.now().micros,
+         step ? db::Value(*step) : db::Value()}));
     TRY(emit(session, context.clock, who.actor(), job.project, "run.live_asked", job.run_id,
              version,
-             format(R"({{"name":{},"value":{},"before":{},"version":{}}})", json_quote(change.name),
-                    change.value.text, before, version)));
+             format(R"({{"name":{},"value":{},"before":{},"version":{},"at_step":{}}})",
+                    json_quote(change.name), change.value.text, before, version,
+                    step ? std::to_string(*step) : "null")));
   }
-  std::vector<std::string> tasks;
-  for (const Task& task :
-       TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {job.attempt_id})))
-    if (!finished(task.state)) tasks.push_back(task.id);
-  return tasks;
+  std::vector<std::string> ids;
+  for (const Task& task : tasks) ids.push_back(task.id);
+  return ids;
 }
 
 }  // namespace hearth::control
