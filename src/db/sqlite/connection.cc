@@ -152,20 +152,21 @@ Result<int64_t> Connection::execute(std::string_view sql, std::span<const Value>
 
 Result<void> Connection::query(std::string_view sql, std::span<const Value> values,
                                const std::function<Result<void>(const Row&)>& each) {
-  const bool failed_before = failed_;
+  const bool failed_before = failed_, framed = in_transaction();
   const auto done = run(sql, values, &each);
   if (done.ok()) return {};
-  if (!failed_before) TRY(pass_over_damage());
+  if (!failed_before && failed_ && met_damage()) {
+    failed_ = false;
+    // SQLite has ended the transaction. Nothing is written beside damage: a new one sees the same.
+    if (framed && !in_transaction()) TRY(control("BEGIN"));
+  }
   return done.error();
 }
 
-// SQLite ends the transaction of a read that met a damaged page. As nothing is written beside
-// damage, a new one sees the same.
-Result<void> Connection::pass_over_damage() {
+// Whether the last failure was of a read, and of damage: other statements may follow it.
+bool Connection::met_damage() const {
   const bool damage = last_code_ == SQLITE_IOERR || last_code_ == SQLITE_CORRUPT;
-  if (access_ != Access::read || !failed_ || !damage || !health_.is_damaged()) return {};
-  failed_ = false;
-  return in_transaction() ? Result<void>() : control("BEGIN");
+  return access_ == Access::read && damage && health_.is_damaged();
 }
 
 Result<int64_t> Connection::run(std::string_view sql, std::span<const Value> values,

@@ -87,7 +87,7 @@ class Connection : public Session {
   Result<int64_t> run(std::string_view sql, std::span<const Value> values,
                       const std::function<Result<void>(const Row&)>* each);
   Error failure(int code, std::string_view sql);
-  Result<void> pass_over_damage();
+  bool met_damage() const;
 
   sqlite3* const handle_;
   const Access access_;
