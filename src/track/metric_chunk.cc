@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "track/bits.h"
 #include "track/coding.h"
+#include "track/metric_range.h"
 
 namespace hearth::track {
 namespace {
@@ -145,8 +146,7 @@ bool before(const Point& a, const Point& b) {
 }
 
 bool same(const Point& a, const Point& b) {
-  return a.step == b.step && a.time == b.time &&
-         std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value);
+  return a.step == b.step && a.time == b.time && equal_bits(a.value, b.value);
 }
 
 ChunkSummary summarize(std::span<const Point> points) {

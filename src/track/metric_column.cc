@@ -1,9 +1,7 @@
 #include "track/metric_column.h"
 
-#include <bit>
-
 #include "base/format.h"
-#include "track/coding.h"
+#include "track/metric_range.h"
 
 namespace hearth::track {
 namespace {
@@ -11,20 +9,13 @@ namespace {
 constexpr uint32_t kMagic = 0x31564d48;  // "HMV1"
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kLeastValueBytes = 10;
-constexpr uint8_t kFinite = 1, kOneValue = 2;
 
 Error damaged(std::string_view what) {
   return Error::internal(format("the metric column is damaged: {}", what));
 }
 
-bool equal_bits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
-
-uint8_t flags_of(const ColumnValue& value) {
-  if (!value.finite) return 0;
-  const bool one = equal_bits(value.min, value.last) && equal_bits(value.max, value.last);
-  return one ? kFinite | kOneValue : kFinite;
+MetricRange range_of(const ColumnValue& value) {
+  return {value.finite, value.last, value.min, value.max};
 }
 
 }  // namespace
@@ -38,14 +29,9 @@ Bytes encode_column(std::span<const ColumnValue> values) {
   for (const ColumnValue& value : values) {
     put_varint(out, value.place - last);
     last = value.place;
-    out.push_back(static_cast<std::byte>(flags_of(value)));
+    out.push_back(static_cast<std::byte>(flags_of(range_of(value))));
   }
-  for (const ColumnValue& value : values) {
-    put_fixed(out, value.last);
-    if (flags_of(value) != kFinite) continue;
-    put_fixed(out, value.min);
-    put_fixed(out, value.max);
-  }
+  for (const ColumnValue& value : values) put_range(out, range_of(value));
   set_fixed(out.data() + sizeof kMagic, crc32c(std::span(out).subspan(kHeaderBytes)));
   return out;
 }
@@ -68,13 +54,8 @@ Result<std::vector<ColumnValue>> decode_column(std::span<const std::byte> bytes)
     flags[i] = in.fixed<uint8_t>();
   }
   for (uint64_t i = 0; i < count; ++i) {
-    ColumnValue& value = values[i];
-    value.last = in.fixed<double>();
-    value.finite = (flags[i] & kFinite) != 0;
-    if (!value.finite) continue;
-    const bool one = (flags[i] & kOneValue) != 0;
-    value.min = one ? value.last : in.fixed<double>();
-    value.max = one ? value.last : in.fixed<double>();
+    const MetricRange range = get_range(in, flags[i]);
+    values[i] = {values[i].place, range.finite, range.last, range.min, range.max};
   }
   if (!in.ok() || in.left() != 0) return damaged("its length does not fit its values");
   return values;

@@ -1,12 +1,11 @@
 #include "track/metric_summary.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/format.h"
-#include "track/coding.h"
 #include "track/metric_batch.h"
+#include "track/metric_range.h"
 
 namespace hearth::track {
 namespace {
@@ -14,30 +13,22 @@ namespace {
 constexpr uint32_t kMagic = 0x31534d48;  // "HMS1"
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kLeastKeyBytes = 15;
-constexpr uint8_t kFinite = 1, kOneValue = 2, kEarlier = 4;
+constexpr uint8_t kEarlier = 4;  // beside those of metric_range.h
 
 Error damaged(std::string_view what) {
   return Error::internal(format("the metric summary is damaged: {}", what));
 }
 
-bool equal_bits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
-
 void put_summary(Bytes& out, const MetricSummary& s) {
-  const bool one = s.finite && equal_bits(s.min, s.last.value) && equal_bits(s.max, s.last.value);
+  const MetricRange range{s.finite, s.last.value, s.min, s.max};
   const bool earlier = s.earlier_step != INT64_MIN;
-  out.push_back(static_cast<std::byte>((s.finite ? kFinite : 0) | (one ? kOneValue : 0) |
-                                       (earlier ? kEarlier : 0)));
+  out.push_back(static_cast<std::byte>(flags_of(range) | (earlier ? kEarlier : 0)));
   put_varint(out, zigzag(s.attempt));
   put_varint(out, zigzag(s.first_step));
   put_varint(out, zigzag(wrapping_sub(s.last.step, s.first_step)));
   put_varint(out, zigzag(s.last.time.micros));
   if (earlier) put_varint(out, zigzag(wrapping_sub(s.first_step, s.earlier_step)));
-  put_fixed(out, s.last.value);
-  if (!s.finite || one) return;
-  put_fixed(out, s.min);
-  put_fixed(out, s.max);
+  put_range(out, range);
 }
 
 MetricSummary get_summary(Decoder& in) {
@@ -48,12 +39,11 @@ MetricSummary get_summary(Decoder& in) {
   s.last.step = wrapping_add(s.first_step, unzigzag(in.varint()));
   s.last.time.micros = unzigzag(in.varint());
   if ((flags & kEarlier) != 0) s.earlier_step = wrapping_sub(s.first_step, unzigzag(in.varint()));
-  s.last.value = in.fixed<double>();
-  s.finite = (flags & kFinite) != 0;
-  if (!s.finite) return s;
-  const bool one = (flags & kOneValue) != 0;
-  s.min = one ? s.last.value : in.fixed<double>();
-  s.max = one ? s.last.value : in.fixed<double>();
+  const MetricRange range = get_range(in, flags);
+  s.finite = range.finite;
+  s.last.value = range.last;
+  s.min = range.min;
+  s.max = range.max;
   return s;
 }
 
