@@ -49,9 +49,7 @@ Result<std::vector<ModelVersion>> Records::model_versions(const Identity& who,
   const Model model = TRY(get_model(who, project, name));
   std::vector<ModelVersion> all;
   TRY(state_->context.database.read([&](db::Session& session) -> Result<void> {
-    all = TRY(db::Table<ModelVersion>::select(
-        session, "WHERE project = $1 AND model = $2 ORDER BY number DESC LIMIT $3",
-        {model.project, model.name, State::kMostVersions}));
+    all = TRY(State::versions_of(session, model.project, model.name));
     return {};
   }));
   return all;

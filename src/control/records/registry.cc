@@ -9,11 +9,21 @@ namespace {
 constexpr size_t kMostModelTags = 2'000;
 constexpr std::array<std::string_view, 4> kStages{"None", "Staging", "Production", "Archived"};
 
+Result<std::optional<Model>> find_model(db::Session& session, const std::string& project,
+                                        const std::string& name) {
+  return db::Table<Model>::find(session, "WHERE project = $1 AND name = $2", {project, name});
+}
+
 Result<Model> model_of(db::Session& session, const std::string& project, const std::string& name) {
-  auto found =
-      TRY(db::Table<Model>::find(session, "WHERE project = $1 AND name = $2", {project, name}));
+  auto found = TRY(find_model(session, project, name));
   if (!found) return Error::not_found(format("Registered Model with name={} not found", name));
   return std::move(*found);
+}
+
+Result<void> check_name_is_free(db::Session& session, const std::string& project,
+                                const std::string& name) {
+  if (!TRY(find_model(session, project, name))) return {};
+  return Error::of(Code::exists, format("Registered Model (name={}) already exists.", name));
 }
 
 Result<ModelVersion> version_of(db::Session& session, const std::string& project,
@@ -87,6 +97,14 @@ Result<ModelBytes> bytes_of(objects::Objects& objects, const std::vector<Artifac
   return bytes;
 }
 
+Result<std::vector<ModelVersion>> Records::State::versions_of(db::Session& session,
+                                                              const std::string& project,
+                                                              const std::string& model) {
+  return db::Table<ModelVersion>::select(
+      session, "WHERE project = $1 AND model = $2 ORDER BY number DESC LIMIT $3",
+      {project, model, kMostVersions});
+}
+
 Result<std::vector<Model>> Records::all_models(const Identity& who, const std::string& project) {
   const std::string where = State::project_of(who, project);
   TRY(state_->access.require(who, where, Grade::viewer));
@@ -129,8 +147,7 @@ Result<Model> Records::create_model(const Identity& who, const std::string& proj
   Context& context = state_->context;
   Model model;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
-    if (TRY(db::Table<Model>::find(session, "WHERE project = $1 AND name = $2", {where, name})))
-      return Error::of(Code::exists, format("Registered Model (name={}) already exists.", name));
+    TRY(check_name_is_free(session, where, name));
     model = Model();
     model.id = new_id(context.clock, context.random);
     model.name = name;
@@ -157,14 +174,10 @@ Result<Model> Records::rename_model(const Identity& who, const std::string& proj
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
     model = TRY(model_of(session, where, name));
     if (name == new_name) return {};
-    if (TRY(db::Table<Model>::find(session, "WHERE project = $1 AND name = $2", {where, new_name})))
-      return Error::of(Code::exists,
-                       format("Registered Model (name={}) already exists.", new_name));
+    TRY(check_name_is_free(session, where, new_name));
     model.name = new_name;
     TRY(touch(session, model, context.clock.now()));
-    for (ModelVersion& version :
-         TRY(db::Table<ModelVersion>::select(session, "WHERE project = $1 AND model = $2 LIMIT $3",
-                                             {where, name, State::kMostVersions}))) {
+    for (ModelVersion& version : TRY(State::versions_of(session, where, name))) {
       version.model = new_name;
       TRY(db::Table<ModelVersion>::update(session, version));
     }
@@ -204,9 +217,7 @@ Result<void> Records::delete_model(const Identity& who, const std::string& proje
   Context& context = state_->context;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
     const Model model = TRY(model_of(session, where, name));
-    for (const ModelVersion& version :
-         TRY(db::Table<ModelVersion>::select(session, "WHERE project = $1 AND model = $2 LIMIT $3",
-                                             {where, name, State::kMostVersions}))) {
+    for (const ModelVersion& version : TRY(State::versions_of(session, where, name))) {
       TRY(db::unpin(session, "model:" + version.id));
       TRY(db::Table<ModelVersion>::remove(session, version.id));
     }
@@ -299,10 +310,8 @@ Result<ModelVersion> Records::change_model_version(const Identity& who, const st
       return {};
     }
     if (change.archive_others)
-      for (ModelVersion& other : TRY(db::Table<ModelVersion>::select(
-               session, "WHERE project = $1 AND model = $2 AND number <> $3 LIMIT $4",
-               {where, name, number, State::kMostVersions}))) {
-        if (other.stage != stage) continue;
+      for (ModelVersion& other : TRY(State::versions_of(session, where, name))) {
+        if (other.number == number || other.stage != stage) continue;
         other.stage = "Archived";
         other.updated_at = now;
         TRY(db::Table<ModelVersion>::update(session, other));

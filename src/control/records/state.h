@@ -60,6 +60,10 @@ struct Records::State {
   Result<Run> run(const Identity& who, const std::string& id_or_name, const std::string& project,
                   Grade least);
 
+  // The newest first, kMostVersions at most.
+  static Result<std::vector<ModelVersion>> versions_of(db::Session& session,
+                                                       const std::string& project,
+                                                       const std::string& model);
   static Result<ModelVersion> find_model_version(db::Session& session, const std::string& project,
                                                  const std::string& reference);
 
