@@ -101,18 +101,9 @@ class Parser {
     return {};
   }
 
-  // A backslash keeps the next character; the quote twice is the quote.
   Result<void> quoted(char quote) {
     token_.kind = Token::Kind::quoted;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        ++at_;
-      } else if (text_[at_] == quote) {
-        ++at_;
-        if (at_ == text_.size() || text_[at_] != quote) return {};
-      }
-      token_.text += text_[at_];
-    }
+    if (take_quoted(text_, at_, Backslash::escapes, token_.text)) return {};
     return filter_error("filter", format("{}{}", quote, shortened(token_.text)), token_.at,
                         "a text in quotes", format("close it with {}", quote));
   }

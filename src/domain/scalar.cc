@@ -221,4 +221,18 @@ std::string exact_span(Duration duration) {
   return duration.micros == 0 ? "0s" : exact(duration.micros, kSpanUnits, "us");
 }
 
+bool take_quoted(std::string_view from, size_t& at, Backslash backslash, std::string& text) {
+  const char quote = from[at];
+  for (++at; at < from.size(); ++at) {
+    if (backslash == Backslash::escapes && from[at] == '\\' && at + 1 < from.size()) {
+      ++at;
+    } else if (from[at] == quote) {
+      ++at;
+      if (at == from.size() || from[at] != quote) return true;
+    }
+    text += from[at];
+  }
+  return false;
+}
+
 }  // namespace hearth

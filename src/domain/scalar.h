@@ -22,6 +22,11 @@ std::optional<double> real_of(std::string_view text);
 void write_json_number(std::string_view text, std::string& out);
 // The shortest decimal that reads back as the same double; inf and nan as their words, in quotes.
 void write_json_real(double value, std::string& out);
+// A text in quotes, as both filter languages have it: `at` stands on the first quote, afterwards
+// behind the last. The quote twice is the quote; a backslash keeps the next character, or is one.
+// False: it is not closed; `text` has what there was.
+enum class Backslash { escapes, plain };
+bool take_quoted(std::string_view from, size_t& at, Backslash backslash, std::string& text);
 // "4GiB", "90s": the largest unit that loses nothing.
 std::string exact_size(int64_t bytes);
 std::string exact_span(Duration duration);

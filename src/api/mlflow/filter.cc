@@ -276,17 +276,10 @@ class Parser {
     return {};
   }
 
-  // The quote twice stands for itself; a backslash is a backslash.
   Result<void> quoted(char quote) {
     token_.kind = Token::Kind::quoted;
     token_.quote = quote;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == quote) {
-        ++at_;
-        if (at_ == text_.size() || text_[at_] != quote) return {};
-      }
-      token_.text += text_[at_];
-    }
+    if (take_quoted(text_, at_, Backslash::plain, token_.text)) return {};
     return Error::invalid(
         format("Invalid clause(s) in filter string: the {} at column {} is not "
                "closed",
@@ -409,18 +402,6 @@ class Parser {
   Token token_;
 };
 
-// ASCII letters alone: what SQL engines do by default.
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-// How many bytes the character at `text` has.
-size_t character(std::string_view text) {
-  size_t n = 1;
-  while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) ++n;
-  return n;
-}
-
 }  // namespace
 
 Result<std::vector<Comparison>> parse_filter(std::string_view text, Noun noun) {
@@ -446,79 +427,12 @@ Result<std::vector<Order>> parse_order(const std::vector<std::string>& items, No
   return all;
 }
 
-bool like(std::string_view text, std::string_view pattern, bool ignore_case) {
-  // Greedy with one step back: the last % is the only one that ever needs to take more.
-  size_t t = 0, p = 0;
-  size_t back_text = 0, back_pattern = std::string_view::npos;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '%') {
-      back_pattern = ++p;
-      back_text = t;
-      continue;
-    }
-    if (p < pattern.size() && pattern[p] == '_') {
-      t += character(text.substr(t));
-      ++p;
-      continue;
-    }
-    const bool same = p < pattern.size() &&
-                      (ignore_case ? lower(text[t]) == lower(pattern[p]) : text[t] == pattern[p]);
-    if (same) {
-      ++t;
-      ++p;
-      continue;
-    }
-    if (back_pattern == std::string_view::npos) return false;
-    p = back_pattern;
-    back_text += character(text.substr(back_text));
-    t = back_text;
-  }
-  while (p < pattern.size() && pattern[p] == '%') ++p;
-  return p == pattern.size();
-}
-
 bool holds(const Comparison& comparison, const std::optional<std::string>& text) {
-  if (!text) return false;
-  const auto listed = [&] {
-    return std::find(comparison.list.begin(), comparison.list.end(), *text) !=
-           comparison.list.end();
-  };
-  switch (comparison.op) {
-    case Compare::equal:
-      return *text == comparison.text;
-    case Compare::not_equal:
-      return *text != comparison.text;
-    case Compare::like:
-      return like(*text, comparison.text, false);
-    case Compare::ilike:
-      return like(*text, comparison.text, true);
-    case Compare::in:
-      return listed();
-    case Compare::not_in:
-      return !listed();
-    default:
-      return false;
-  }
+  return text && control::compare_texts(*text, comparison);
 }
 
 bool holds(const Comparison& comparison, std::optional<double> number) {
-  if (!number) return false;
-  switch (comparison.op) {
-    case Compare::equal:
-      return *number == comparison.number;
-    case Compare::not_equal:
-      return *number != comparison.number;
-    case Compare::less:
-      return *number < comparison.number;
-    case Compare::less_equal:
-      return *number <= comparison.number;
-    case Compare::greater:
-      return *number > comparison.number;
-    case Compare::greater_equal:
-      return *number >= comparison.number;
-    default:
-      return false;
-  }
+  return number && control::compare_numbers(*number, comparison.op, comparison.number);
 }
 
 }  // namespace hearth::api::mlflow

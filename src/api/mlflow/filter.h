@@ -31,9 +31,6 @@ Result<std::vector<control::Comparison>> parse_filter(std::string_view text, Nou
 // Items "KEY [ASC|DESC]"; no key twice.
 Result<std::vector<control::Order>> parse_order(const std::vector<std::string>& items, Noun noun);
 
-// % stands for any text, _ for one character (of UTF-8).
-bool like(std::string_view text, std::string_view pattern, bool ignore_case);
-
 // Judges one comparison of what is searched in memory. A value that is absent never matches.
 bool holds(const control::Comparison& comparison, const std::optional<std::string>& text);
 bool holds(const control::Comparison& comparison, std::optional<double> number);

@@ -95,21 +95,6 @@ TEST(MlflowOrder, Items) {
   EXPECT_FALSE(parse_order({""}, Noun::run).ok());
 }
 
-TEST(MlflowLike, Wildcards) {
-  EXPECT_TRUE(like("abc", "a%", false));
-  EXPECT_TRUE(like("abc", "%b%", false));
-  EXPECT_TRUE(like("abc", "a_c", false));
-  EXPECT_TRUE(like("a\xc3\xa9z", "a_z", false));  // one character of two bytes
-  EXPECT_FALSE(like("ABC", "a%", false));
-  EXPECT_TRUE(like("ABC", "a%", true));
-  EXPECT_TRUE(like("", "%", false));
-  EXPECT_FALSE(like("", "_", false));
-  EXPECT_TRUE(like("aXbXc", "a%X%c", false));
-  EXPECT_FALSE(like("abcd", "abc", false));
-  EXPECT_TRUE(like("a.c", "a.c", false));
-  EXPECT_FALSE(like("abc", "a.c", false));
-}
-
 TEST(MlflowHolds, AbsentNeverMatches) {
   EXPECT_FALSE(holds(one("tags.x != 'a'"), std::optional<std::string>()));
   EXPECT_FALSE(holds(one("metrics.x != 1"), std::optional<double>()));

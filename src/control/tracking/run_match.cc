@@ -134,6 +134,13 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+// How many bytes the character at `text` has.
+size_t character(std::string_view text) {
+  size_t n = 1;
+  while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xc0) == 0x80) ++n;
+  return n;
+}
+
 }  // namespace
 
 std::optional<Column> run_column(const std::string& field) {
@@ -219,23 +226,24 @@ bool compare_texts(std::string_view text, const Comparison& with) {
   return false;
 }
 
-// Back-tracks to the last %, so it takes text times pattern at most.
 bool like(std::string_view text, std::string_view pattern, bool case_counts) {
   const auto same = [&](char a, char b) { return case_counts ? a == b : lower(a) == lower(b); };
-  size_t t = 0, p = 0, star = std::string_view::npos, resume = 0;
+  // Back-tracks to the last %, so it takes text times pattern at most.
+  size_t t = 0, p = 0, behind_star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '%') {
-      star = p++;
+      behind_star = ++p;
       resume = t;
-    } else if (p < pattern.size() && (pattern[p] == '_' || same(pattern[p], text[t]))) {
-      // A wildcard takes a whole character.
-      const bool any = pattern[p] == '_';
+    } else if (p < pattern.size() && pattern[p] == '_') {
+      t += character(text.substr(t));
       ++p;
+    } else if (p < pattern.size() && same(pattern[p], text[t])) {
       ++t;
-      while (any && t < text.size() && (static_cast<unsigned char>(text[t]) & 0xc0) == 0x80) ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
+      ++p;
+    } else if (behind_star != std::string_view::npos) {
+      p = behind_star;
+      resume += character(text.substr(resume));
+      t = resume;
     } else {
       return false;
     }

@@ -49,10 +49,6 @@ Predicate predicate_of(const RunIndex::View& view, const RunSearch& query,
                        const std::optional<std::set<std::string>>& projects,
                        const std::string& job_id);
 
-bool compare_numbers(double a, Compare op, double b);
-bool compare_texts(std::string_view text, const Comparison& with);
-bool like(std::string_view text, std::string_view pattern, bool case_counts);
-
 // The order of a search, with a place in it that can be written down.
 class RunOrder {
  public:

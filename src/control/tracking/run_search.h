@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/filter.h"
@@ -52,6 +53,11 @@ struct Comparison {
   std::string text;               // of the rest
   std::vector<std::string> list;  // of in and not_in
 };
+// What the faces search in memory is compared the same way.
+bool compare_numbers(double a, Compare op, double b);
+bool compare_texts(std::string_view text, const Comparison& with);
+// % stands for any text, _ for one character (of UTF-8); case is that of ASCII letters.
+bool like(std::string_view text, std::string_view pattern, bool case_counts);
 struct Order {
   Column column;
   bool descending = false;

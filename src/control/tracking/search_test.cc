@@ -40,6 +40,13 @@ TEST(LikeTest, KnowsItsWildcards) {
                         {"a%c", "a%c", true, true},
                         {"\xc3\xa4x", "_x", true, true},
                         {"aaab", "%a%ab", true, true},
+                        {"a\xc3\xa9z", "a_z", true, true},  // one character of two bytes
+                        {"a\xc3\xa9", "%__", true, true},
+                        {"\xc3\xa9", "%__", false, false},
+                        {"aXbXc", "a%X%c", true, true},
+                        {"", "_", false, false},
+                        {"abcd", "abc", false, false},
+                        {"abc", "a.c", false, false},
                         {"abc", "", false, false}}) {
     EXPECT_EQ(like(c.text, c.pattern, true), c.like) << c.text << " " << c.pattern;
     EXPECT_EQ(like(c.text, c.pattern, false), c.ilike) << c.text << " " << c.pattern;
