@@ -40,6 +40,9 @@ TEST_F(Imports, ARunKeepsItsIdTimesAndState) {
   EXPECT_EQ(text_of(made, "finished_at"), "2020-09-13T12:27:40.000000Z");
   const auto again = bring("runs", run_body(experiment));
   EXPECT_EQ(text_of(again, "version"), text_of(made, "version")) << "nothing changed";
+  EXPECT_TRUE(tracking_->set_tag(world_.member, kRun, "mine", "x").ok());
+  bring("runs", run_body(experiment));
+  EXPECT_EQ(control::need(tracking_->get_run(world_.member, kRun)).run.tags.at("mine"), "x");
 }
 
 TEST_F(Imports, PointsAreKeptOnce) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <deque>
 
 #include "app/commands.h"
 #include "app/mlflow/mover.h"
@@ -125,18 +126,25 @@ Result<int> import_mlflow(const cli::ImportArgs& args, const cli::Globals& globa
   const auto keep_on = [] { return !asked_to_stop; };
   auto store = TRY(mlflow::open_store(args.source, {args.artifacts, keep_on}));
   std::optional<cli::Server> server;
-  std::optional<mlflow::Target> target;
+  std::deque<client::Client> clients;
+  std::deque<mlflow::Target> targets;
   if (!args.dry_run) {
     server.emplace(TRY(cli::Server::open(globals)));
-    TRY(server->api().get_as<WhoAmI>("/api/v1/whoami"));  // it is there, and knows us
-    target.emplace(server->api(), server->project_or_default(), keep_on);
+    // It is there, and knows us; a token may be good for one project alone.
+    const auto who = TRY(server->api().get_as<WhoAmI>("/api/v1/whoami"));
+    const bool asked = !server->project().empty() || who.project.empty();
+    const std::string project = asked ? server->project_or_default() : who.project;
+    for (size_t i = 0; i < mlflow::Mover::kThreads; ++i)
+      targets.emplace_back(clients.emplace_back(server->api().context()), project, keep_on);
   }
   std::optional<cli::Progress> progress;
   mlflow::MoveOptions options;
   options.experiments = args.experiments;
   options.at = [&](const std::string& what) { progress->note(what); };
   options.run_done = [&] { progress->add(1); };
-  mlflow::Mover mover(*store, target ? &*target : nullptr, std::move(options));
+  std::vector<mlflow::Target*> senders;
+  for (mlflow::Target& target : targets) senders.push_back(&target);
+  mlflow::Mover mover(*store, std::move(senders), std::move(options));
   const int64_t runs = TRY(mover.prepare());
   progress.emplace(args.dry_run ? "Counting" : "Importing runs", runs, cli::Progress::Unit::things);
   const auto moved = mover.move();

@@ -38,6 +38,12 @@ ImportCounts counts_of(const ImportedRun& run, const std::vector<ImportedSeries>
   return counts;
 }
 
+// Whether all of `some` is in `all`, with the same values.
+using Texts = std::map<std::string, std::string>;
+bool contains(const Texts& all, const Texts& some) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
 bool is_remote(const std::string& uri) {
   const std::string scheme = scheme_of(uri);
   return !scheme.empty() && scheme != "file" && scheme != "mlflow-artifacts";
@@ -57,18 +63,40 @@ Result<std::string> digest_of(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::array<std::pair<const char*, Tally Tallies::*>, 11> kRows{
+    {{"experiments", &Tallies::experiments},
+     {"runs", &Tallies::runs},
+     {"params", &Tallies::params},
+     {"tags", &Tallies::tags},
+     {"points", &Tallies::points},
+     {"datasets", &Tallies::datasets},
+     {"files", &Tallies::files},
+     {"bytes", &Tallies::bytes},
+     {"logged_models", &Tallies::logged_models},
+     {"models", &Tallies::models},
+     {"versions", &Tallies::versions}}};
+
+}  // namespace
+
 std::vector<std::pair<std::string, const Tally*>> Tallies::rows() const {
-  return {{"experiments", &experiments},
-          {"runs", &runs},
-          {"params", &params},
-          {"tags", &tags},
-          {"points", &points},
-          {"datasets", &datasets},
-          {"files", &files},
-          {"bytes", &bytes},
-          {"logged_models", &logged_models},
-          {"models", &models},
-          {"versions", &versions}};
+  std::vector<std::pair<std::string, const Tally*>> all;
+  for (const auto& [name, member] : kRows) all.emplace_back(name, &(this->*member));
+  return all;
+}
+
+void Tallies::add(const Tallies& more) {
+  for (const auto& [name, member] : kRows) {
+    (this->*member).source += (more.*member).source;
+    (this->*member).brought += (more.*member).brought;
+    (this->*member).verified += (more.*member).verified;
+  }
+}
+
+Mover::~Mover() {
+  queue_.close();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 bool Mover::ends(const Error& error) {
@@ -78,6 +106,7 @@ bool Mover::ends(const Error& error) {
 }
 
 void Mover::problem(Error error) {
+  const std::lock_guard lock(mutex_);
   if (problems_.size() < kMostProblems) problems_.push_back(std::move(error));
 }
 
@@ -143,16 +172,17 @@ Result<void> Mover::move_experiment(ImportedExperiment experiment) {
     if (ends(done.error())) return done;
     problem(std::move(done).error().with("logged model " + name));
   }
-  return store_.each_run(there, [&](StoreRun&& run) -> Result<void> {
-    if (target_ != nullptr && target_->stopped()) return Error::of(Code::gone, "stopped");
+  start_threads();
+  const auto read = store_.each_run(there, [&](StoreRun&& run) -> Result<void> {
     const std::string name = run.record.id;
     auto done = move_run(std::move(run), id);
-    if (options_.run_done) options_.run_done();
     if (done.ok()) return {};
     if (ends(done.error())) return done;
     problem(std::move(done).error().with("run " + name));
     return {};
   });
+  TRY(join_threads());
+  return read;
 }
 
 Result<void> Mover::move_logged_model(StoreLoggedModel model, const std::string& experiment) {
@@ -170,74 +200,137 @@ Result<void> Mover::move_logged_model(StoreLoggedModel model, const std::string&
       problem(Error::internal(format("logged model {} is not as it was sent", record.id)));
   }
   moved_[record.id] = {model.artifact_uri};
-  return move_files(holder, format("{}/models/{}/artifacts", experiment, record.id));
+  const auto files = TRY(list_files(holder));
+  if (target_ == nullptr || files.empty()) return {};
+  Tallies sent;
+  const auto done = put_files(*target_, holder,
+                              format("{}/models/{}/artifacts", experiment, record.id), files, sent);
+  tallies_.add(sent);
+  return done;
 }
 
 Result<void> Mover::move_run(StoreRun run, const std::string& experiment) {
-  ++tallies_.runs.source;
-  ImportedRun& record = run.record;
-  const Holder holder{Holder::Kind::run, record.id, record.experiment_id, run.artifact_uri};
-  const auto series = TRY(store_.series(run));
-  ImportCounts expected = counts_of(record, series);
-  expected.experiment_id = experiment;
-  tallies_.params.source += expected.params;
-  tallies_.tags.source += expected.tags;
-  tallies_.points.source += expected.points;
-  tallies_.datasets.source += expected.datasets;
-  record.experiment_id = experiment;
+  Work work;
+  const ImportedRun& record = run.record;
+  if (record.id.empty()) return Error::invalid("it has no id");
+  work.holder = {Holder::Kind::run, record.id, record.experiment_id, run.artifact_uri};
+  work.place = format("{}/{}/artifacts", experiment, record.id);
+  work.series = TRY(store_.series(run));
+  work.expected = counts_of(record, work.series);
+  work.expected.experiment_id = experiment;
   moved_[record.id] = {run.artifact_uri};
-  return write_run(record, series, expected, holder,
-                   format("{}/{}/artifacts", experiment, record.id));
+  work.files = TRY(list_files(work.holder));
+  Tallies found;
+  found.runs.source = 1;
+  found.params.source = work.expected.params;
+  found.tags.source = work.expected.tags;
+  found.points.source = work.expected.points;
+  found.datasets.source = work.expected.datasets;
+  {
+    const std::lock_guard lock(mutex_);
+    tallies_.add(found);
+    if (ended_) return *ended_;
+  }
+  work.record = std::move(run.record);
+  work.record.experiment_id = experiment;
+  if (target_ != nullptr)
+    queue_.push(std::move(work));
+  else if (options_.run_done)
+    options_.run_done();
+  return {};
 }
 
-Result<void> Mover::write_run(ImportedRun& record, const std::vector<ImportedSeries>& series,
-                              const ImportCounts& expected, const Holder& holder,
-                              const std::string& place) {
-  if (target_ == nullptr) return move_files(holder, place);
-  expected_[record.id] = expected;
-  const auto there = TRY(target_->counts({record.id}));
-  const bool points_there = !there.empty() && there.front().points == expected.points;
+void Mover::start_threads() {
+  for (Target* target : targets_) threads_.emplace_back([this, target] { send_runs(*target); });
+}
+
+Result<void> Mover::join_threads() {
+  // An empty piece of work for each thread: it is done.
+  for (size_t i = 0; i < threads_.size(); ++i) queue_.push({});
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  if (ended_) return *ended_;
+  return {};
+}
+
+void Mover::send_runs(Target& target) {
+  while (auto work = queue_.pop()) {
+    if (work->record.id.empty()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (ended_) continue;  // what waits is let go
+    }
+    Tallies sent;
+    auto done = write_run(target, *work, sent);
+    if (options_.run_done) options_.run_done();
+    const bool over = !done.ok() && ends(done.error());
+    if (!done.ok() && !over) problem(std::move(done).error().with("run " + work->record.id));
+    const std::lock_guard lock(mutex_);
+    tallies_.add(sent);
+    if (over && !ended_) ended_ = std::move(done).error();
+  }
+}
+
+Result<void> Mover::write_run(Target& target, Work& work, Tallies& tallies) {
+  ImportedRun& record = work.record;
+  const ImportCounts& expected = work.expected;
+  const auto found = TRY(target.counts({record.id}));
+  const ImportCounts there = found.empty() ? ImportCounts{} : found.front();
+  const bool points_there = there.points >= expected.points;
   // A run that is deleted takes no points: it is deleted when all of it is there.
   const bool deleted = record.deleted;
   record.deleted = deleted && points_there;
-  const Run made = TRY(target_->send<Run>("runs", record));
-  if (made.params != record.params || made.tags != record.tags || made.status != record.status)
+  const Run made = TRY(target.send<Run>("runs", record));
+  if (!contains(made.params, record.params) || !contains(made.tags, record.tags) ||
+      made.status != record.status)
     problem(Error::internal(format("run {} is not as it was sent", record.id)));
-  ++tallies_.runs.brought;
-  tallies_.params.brought += expected.params;
-  tallies_.tags.brought += expected.tags;
-  tallies_.datasets.brought += expected.datasets;
-  if (!points_there) TRY(target_->send_points(record.id, series));
-  tallies_.points.brought += expected.points;
-  TRY(move_files(holder, place));
+  Expected after{expected, expected};
+  after.target.params = size_of(made.params);
+  after.target.tags = size_of(made.tags);
+  after.target.points = std::max(expected.points, there.points);
+  after.target.datasets = std::max(expected.datasets, there.datasets);
+  after.target.models = std::max(expected.models, there.models);
+  {
+    const std::lock_guard lock(mutex_);
+    expected_[record.id] = after;
+  }
+  tallies.runs.brought = 1;
+  tallies.params.brought = expected.params;
+  tallies.tags.brought = expected.tags;
+  tallies.datasets.brought = expected.datasets;
+  if (!points_there) TRY(target.send_points(record.id, work.series));
+  tallies.points.brought = expected.points;
+  if (!work.files.empty()) TRY(put_files(target, work.holder, work.place, work.files, tallies));
   if (deleted == record.deleted) return {};
   record.deleted = deleted;
-  TRY(target_->send<Run>("runs", record));
+  TRY(target.send<Run>("runs", record));
   return {};
 }
 
 // --- files --------------------------------------------------------------------------------------
 
-Result<void> Mover::move_files(const Holder& holder, const std::string& place) {
+Result<std::vector<StoreFile>> Mover::list_files(const Holder& holder) {
   FileList list = TRY(store_.files(holder));
   if (!list.elsewhere.empty()) {
     note_elsewhere(format("{} {}: {}", holder.kind == Holder::Kind::run ? "run" : "logged model",
                           holder.id, list.elsewhere));
-    return {};
+    return std::vector<StoreFile>();
   }
   moved_[holder.id].has_files = !list.files.empty();
+  Tallies found;
   for (const StoreFile& file : list.files) {
-    ++tallies_.files.source;
-    tallies_.bytes.source += file.size_bytes;
+    ++found.files.source;
+    found.bytes.source += file.size_bytes;
   }
-  if (target_ == nullptr || list.files.empty()) return {};
-  return put_files(holder, place, list.files);
+  const std::lock_guard lock(mutex_);
+  tallies_.add(found);
+  return std::move(list.files);
 }
 
-Result<void> Mover::put_files(const Holder& holder, const std::string& place,
-                              const std::vector<StoreFile>& files) {
+Result<void> Mover::put_files(Target& target, const Holder& holder, const std::string& place,
+                              const std::vector<StoreFile>& files, Tallies& tallies) {
   std::map<std::string, Artifact> there;
-  for (Artifact& one : TRY(target_->files(holder.id))) there[one.path] = std::move(one);
+  for (Artifact& one : TRY(target.files(holder.id))) there[one.path] = std::move(one);
   std::map<std::string, std::string> digests;  // of what is sent
   for (const StoreFile& file : files) {
     const auto known = there.find(file.path);
@@ -256,7 +349,7 @@ Result<void> Mover::put_files(const Holder& holder, const std::string& place,
     auto digest = digest_of(fetched->path);
     Result<void> sent;
     if (digest.ok() && !(same_size && known->second.digest == *digest))
-      sent = target_->put_file(place + "/" + file.path, fetched->path);
+      sent = target.put_file(place + "/" + file.path, fetched->path);
     if (fetched->temporary) ignore(os::remove_file(fetched->path));
     if (!sent.ok() && ends(sent.error())) return sent;
     if (!digest.ok() || !sent.ok())
@@ -266,12 +359,12 @@ Result<void> Mover::put_files(const Holder& holder, const std::string& place,
       digests[file.path] = std::move(*digest);
   }
   there.clear();
-  for (Artifact& one : TRY(target_->files(holder.id))) there[one.path] = std::move(one);
+  for (Artifact& one : TRY(target.files(holder.id))) there[one.path] = std::move(one);
   for (const StoreFile& file : files) {
     const auto sent = digests.find(file.path);
     if (sent == digests.end()) continue;
-    ++tallies_.files.brought;
-    tallies_.bytes.brought += file.size_bytes;
+    ++tallies.files.brought;
+    tallies.bytes.brought += file.size_bytes;
     const auto known = there.find(file.path);
     if (known == there.end() || known->second.digest != sent->second ||
         known->second.size_bytes != file.size_bytes) {
@@ -279,8 +372,8 @@ Result<void> Mover::put_files(const Holder& holder, const std::string& place,
           format("file {} of {} is not on the server as it was sent", file.path, holder.id)));
       continue;
     }
-    ++tallies_.files.verified;
-    tallies_.bytes.verified += known->second.size_bytes;
+    ++tallies.files.verified;
+    tallies.bytes.verified += known->second.size_bytes;
   }
   return {};
 }
@@ -300,16 +393,20 @@ Result<void> Mover::verify_runs() {
   std::vector<std::string> ids;
   const auto look = [&]() -> Result<void> {
     for (const ImportCounts& found : TRY(target_->counts(ids))) {
-      const ImportCounts& wanted = expected_[found.id];
+      const auto& [source, wanted] = expected_[found.id];
       ++tallies_.runs.verified;
-      tallies_.params.verified += found.params;
-      tallies_.tags.verified += found.tags;
-      tallies_.points.verified += found.points;
-      tallies_.datasets.verified += found.datasets;
+      // Where the server has what it should, the store's number; else what it has.
+      const auto verified = [&found = found, &source = source, &wanted = wanted](auto member) {
+        return found.*member == wanted.*member ? source.*member : found.*member;
+      };
+      tallies_.params.verified += verified(&ImportCounts::params);
+      tallies_.tags.verified += verified(&ImportCounts::tags);
+      tallies_.points.verified += verified(&ImportCounts::points);
+      tallies_.datasets.verified += verified(&ImportCounts::datasets);
       if (!(found == wanted))
         problem(Error::internal(
             format("run {}: the server has {} params, {} tags, {} points, {} datasets, {} logged "
-                   "models{}; the store has {}, {}, {}, {}, {}{}",
+                   "models{}; expected are {}, {}, {}, {}, {}{}",
                    found.id, found.params, found.tags, found.points, found.datasets, found.models,
                    found.deleted ? ", deleted" : "", wanted.params, wanted.tags, wanted.points,
                    wanted.datasets, wanted.models, wanted.deleted ? ", deleted" : "")));

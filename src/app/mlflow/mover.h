@@ -7,11 +7,15 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "app/mlflow/store.h"
 #include "app/mlflow/target.h"
+#include "base/bounded_queue.h"
 
 namespace hearth::app::mlflow {
 
@@ -24,6 +28,7 @@ struct Tally {
 struct Tallies {
   Tally experiments, runs, params, tags, points, datasets, files, bytes, logged_models, models,
       versions;
+  void add(const Tallies& more);
   // "experiments" and so on, in the order of the table.
   std::vector<std::pair<std::string, const Tally*>> rows() const;
 };
@@ -36,9 +41,16 @@ struct MoveOptions {
 
 class Mover {
  public:
-  // `target` may be null for a dry run.
-  Mover(Store& store, Target* target, MoveOptions options)
-      : store_(store), target_(target), options_(std::move(options)) {}
+  // A thread sends runs for each of `targets`, so that their waits for the server's disk are
+  // shared; the store is read by the caller's alone. None: a dry run.
+  Mover(Store& store, std::vector<Target*> targets, MoveOptions options)
+      : store_(store),
+        targets_(std::move(targets)),
+        target_(targets_.empty() ? nullptr : targets_.front()),
+        options_(std::move(options)) {}
+  ~Mover();
+
+  static constexpr size_t kThreads = 8;
 
   // How many runs there are, for a bar.
   Result<int64_t> prepare();
@@ -59,12 +71,24 @@ class Mover {
   Result<void> move_experiment(ImportedExperiment experiment);
   Result<void> move_logged_model(StoreLoggedModel model, const std::string& experiment);
   Result<void> move_run(StoreRun run, const std::string& experiment);
-  Result<void> write_run(ImportedRun& record, const std::vector<ImportedSeries>& series,
-                         const ImportCounts& expected, const Holder& holder,
-                         const std::string& place);
-  Result<void> move_files(const Holder& holder, const std::string& place);
-  Result<void> put_files(const Holder& holder, const std::string& place,
-                         const std::vector<StoreFile>& files);
+  // A run that was read and is to be sent.
+  struct Work {
+    ImportedRun record;
+    std::vector<ImportedSeries> series;
+    ImportCounts expected;
+    Holder holder;
+    std::string place;  // of its files, behind mlflow-artifacts:/
+    std::vector<StoreFile> files;
+  };
+  void start_threads();
+  // Waits until all that was read is sent; the first error that ends all.
+  Result<void> join_threads();
+  void send_runs(Target& target);
+  Result<void> write_run(Target& target, Work& work, Tallies& tallies);
+  // Those that can be read; counted.
+  Result<std::vector<StoreFile>> list_files(const Holder& holder);
+  Result<void> put_files(Target& target, const Holder& holder, const std::string& place,
+                         const std::vector<StoreFile>& files, Tallies& tallies);
   Result<void> move_models();
   Result<void> move_model(ImportedModel model, std::vector<ImportedVersion> versions);
   // URI of its files here; "": none.
@@ -82,15 +106,25 @@ class Mover {
   }
 
   Store& store_;
-  Target* const target_;
+  const std::vector<Target*> targets_;
+  Target* const target_;  // of the caller's thread, while no other runs
   const MoveOptions options_;
   std::vector<ImportedExperiment> experiments_;
   std::map<std::string, std::string> experiment_ids_;  // here -> name
   std::map<std::string, Moved> moved_;                 // runs and logged models by id
-  std::map<std::string, ImportCounts> expected_;       // of each run
+  struct Expected {
+    ImportCounts source;  // in the store
+    ImportCounts target;  // on the server: more, where something was added there since
+  };
+  std::map<std::string, Expected> expected_;  // of each run
+  std::vector<std::string> elsewhere_;
+
+  BoundedQueue<Work> queue_{kThreads};
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;  // guards what follows, and expected_
   Tallies tallies_;
   std::vector<Error> problems_;
-  std::vector<std::string> elsewhere_;
+  std::optional<Error> ended_;  // by a thread
 };
 
 }  // namespace hearth::app::mlflow

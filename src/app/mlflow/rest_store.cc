@@ -219,10 +219,13 @@ class RestStore : public Store {
         written = out.write(piece);
         return written.ok();
       };
-      auto answer = http_.send(request);
+      const auto answer = [&] {
+        const std::lock_guard lock(files_mutex_);
+        return files_http_.send(request);
+      }();
       TRY(written);
       if (answer.ok() && answer->status < 300) return Fetched{target, true};
-      last = answer.ok() ? refusal(*answer, path) : std::move(answer).error();
+      last = answer.ok() ? refusal(*answer, path) : answer.error();
       if (!is_passing(last)) break;
     }
     ignore(os::remove_file(target));
@@ -470,6 +473,8 @@ class RestStore : public Store {
   std::string url_, authorization_, certificate_;
   std::function<bool()> keep_on_;
   net::Client http_;
+  std::mutex files_mutex_;  // fetch() is called by several threads
+  net::Client files_http_;
   bool answered_ = false;
   std::map<std::string, std::vector<std::string>> keys_;  // metrics of the runs of this page
   std::optional<os::TemporaryDirectory> folder_;

@@ -71,6 +71,7 @@ class Store {
   // `location` is the storage location, if the store has one.
   virtual Result<std::vector<ImportedVersion>> versions(const std::string& model) = 0;
   virtual Result<FileList> files(const Holder& holder) = 0;
+  // The one function that other threads may call meanwhile.
   virtual Result<Fetched> fetch(const Holder& holder, const StoreFile& file) = 0;
   // Whether files at such a place can be read from here.
   virtual bool reaches(const std::string& uri) const = 0;

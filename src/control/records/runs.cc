@@ -26,12 +26,13 @@ Error Records::State::missing_run(const std::string& id_or_name) {
 
 Result<Run> Records::State::find_run(db::Session& session, const std::string& id_or_name,
                                      const std::string& project) {
-  auto run = is_id(id_or_name)
-                 ? TRY(db::Table<Run>::get(session, id_or_name))
-                 : TRY(db::Table<Run>::find(
-                       session,
-                       "WHERE project = $1 AND name = $2 ORDER BY created_at DESC, id DESC LIMIT 1",
-                       {project, id_or_name}));
+  std::optional<Run> run;
+  if (!is_id(id_or_name))
+    run = TRY(db::Table<Run>::find(
+        session, "WHERE project = $1 AND name = $2 ORDER BY created_at DESC, id DESC LIMIT 1",
+        {project, id_or_name}));
+  // Imported runs have other ids than ours; a name goes first, as anybody may import any id.
+  if (!run) run = TRY(db::Table<Run>::get(session, id_or_name));
   if (!run) return missing_run(id_or_name);
   return std::move(*run);
 }

@@ -16,6 +16,15 @@ bool may_keep(const std::string& id) {
   return !id.empty() && id.front() != '0';
 }
 
+// Files are found by the id of what they belong to: no two things share one.
+Result<void> check_free(db::Session& session, const std::string& id) {
+  if (!id.starts_with("m-") && !TRY(db::Table<ModelVersion>::get(session, id)) &&
+      !TRY(db::Table<LoggedModel>::get(session, id)))
+    return {};
+  return Error::of(Code::exists, format("the id {} is one of a model", id),
+                   "a run has an id of its own");
+}
+
 // What the run is to be, over what is here of it.
 void bring(Run& run, const RunImport& wanted, const Experiment& experiment) {
   const NewRun& given = wanted.run;
@@ -26,8 +35,9 @@ void bring(Run& run, const RunImport& wanted, const Experiment& experiment) {
   run.name = given.name.empty() && name != given.tags.end() ? name->second : given.name;
   run.user = given.user;
   run.status = wanted.status;
-  run.params = given.params;
-  run.tags = given.tags;
+  // What was added here since an earlier import stays.
+  for (const auto& [key, value] : given.params) run.params[key] = value;
+  for (const auto& [key, value] : given.tags) run.tags[key] = value;
   run.parent_id = parent == given.tags.end() ? "" : parent->second;
   run.started_at = given.started_at.value_or(run.created_at);
   run.created_at = run.started_at;
@@ -101,6 +111,7 @@ Result<Run> Tracking::import_run(const Identity& who, const RunImport& wanted) {
       return Error::of(Code::exists, format("the id {} is that of another run", wanted.run.id),
                        "a run can be in one project only; delete it there first");
     if (is_new) {
+      TRY(check_free(session, wanted.run.id));
       run.id = wanted.run.id;
       run.project = experiment.project;
       run.owner = who.user;

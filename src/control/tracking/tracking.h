@@ -265,9 +265,9 @@ class Tracking {
   // By name: one that is here is taken, with the tags added. exists: it is deleted here, and not
   // there. One that is not here keeps its id where that is free.
   Result<Experiment> import_experiment(const Identity& who, const Experiment& wanted, bool deleted);
-  // By id: one that is here is brought to what is given. Also of a deleted experiment. exists: the
-  // id is that of a run of another project, or of a job's. A deleted run takes no points any more;
-  // retention counts from its import.
+  // By id, also in a deleted experiment: one that is here gets what is given, and keeps the rest.
+  // exists: the id is that of a run of another project, or of a job's. A deleted run takes no
+  // points any more; retention counts from its import.
   Result<Run> import_run(const Identity& who, const RunImport& wanted);
   // Of runs that are here; the others are left out.
   Result<std::vector<ImportCounts>> count_imported(const Identity& who,
