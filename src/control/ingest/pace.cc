@@ -1,5 +1,3 @@
-#include "control/ingest/pace.h"
-
 #include "base/format.h"
 #include "control/ingest/metric_rows.h"
 

@@ -3,7 +3,7 @@
 #include "control/jobs/jobs.h"
 
 #include "control/emit.h"
-#include "control/ingest/metric_store.h"
+#include "control/metric_points.h"
 #include "control/small_world_test.h"
 #include "executors/mock/mock_executor.h"
 

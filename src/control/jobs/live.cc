@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "control/emit.h"
-#include "control/ingest/pace.h"
+#include "control/metric_points.h"
 
 namespace hearth::control {
 namespace {
