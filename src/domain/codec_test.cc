@@ -257,5 +257,20 @@ TEST(Yaml, CoreSchema) {
             R"("12:30","3","0b1",5,7,1.0,"Infinity"])");
 }
 
+// Digests may look like numbers that nothing can read back.
+TEST(Yaml, NumbersThatNoJsonHoldsAreTexts) {
+  const auto node = parse_yaml(
+      "[00000001480004674407e70955160001415, 1e9999999999, 1e999999999, 1e-999999999, "
+      "1.5e0000000000001]");
+  ASSERT_TRUE(node.ok()) << node.error().text();
+  const std::string json = to_json(*node);
+  EXPECT_EQ(json,
+            R"(["00000001480004674407e70955160001415","1e9999999999",1e999999999,1e-999999999,)"
+            R"(1.5e0000000000001])");
+  const auto again = parse_json(json);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(to_json(*again), json);
+}
+
 }  // namespace
 }  // namespace hearth

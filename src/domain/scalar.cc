@@ -45,6 +45,9 @@ Form integer_form(std::string_view text) {
   return all_of(without_sign(text), is_digit) ? Form::decimal : Form::none;
 }
 
+// With more no reader of JSON takes it for a number: it is a digest or the like.
+constexpr size_t kMostExponentDigits = 9;
+
 // [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
 bool is_decimal_real(std::string_view text) {
   text = without_sign(text);
@@ -62,6 +65,8 @@ bool is_decimal_real(std::string_view text) {
     if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
     const size_t exponent = digits_at(text, at);
     if (exponent == 0) return false;
+    const size_t zeros = std::min(text.find_first_not_of('0', at), at + exponent) - at;
+    if (exponent - zeros > kMostExponentDigits) return false;
     at += exponent;
   }
   return at == text.size();
