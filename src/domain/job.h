@@ -200,6 +200,7 @@ struct Attempt {
   std::vector<Place> places;
   std::optional<Failure> failure;
   std::string resume_checkpoint_id;
+  std::optional<int64_t> resume_step;
   Time created_at, started_at, finished_at;
   int64_t version = 0;
   bool operator==(const Attempt&) const = default;
@@ -219,6 +220,7 @@ struct Describe<Attempt> {
     f("places", &Attempt::places, "what each task was given");
     f("failure", &Attempt::failure, "how it failed");
     f("resume_checkpoint_id", &Attempt::resume_checkpoint_id, "what it started from");
+    f("resume_step", &Attempt::resume_step, "the step of that, which may be gone since");
     f("created_at", &Attempt::created_at, "when it was allocated");
     f("started_at", &Attempt::started_at, "when all its processes ran");
     f("finished_at", &Attempt::finished_at, "when it ended");

@@ -90,24 +90,16 @@ void add_point(RunSeries& into, std::string_view name, const track::Point& point
 using Resumes = std::map<int64_t, int64_t>;
 
 Result<Resumes> resumes_of(db::Session& session, const std::string& run_id) {
-  std::map<std::string, int64_t> numbers;  // by checkpoint
+  Resumes steps;
   TRY(session.query(
       "SELECT attempts.body FROM attempts JOIN runs ON runs.job_id = attempts.job_id "
       "WHERE runs.id = $1 AND runs.job_id <> ''",
       {run_id}, [&](const db::Row& row) -> Result<void> {
         const auto attempt = TRY(from_json<Attempt>(row.text(0), Origin::server, SIZE_MAX));
-        if (!attempt.resume_checkpoint_id.empty())
-          numbers[attempt.resume_checkpoint_id] = attempt.number;
+        if (attempt.resume_step && *attempt.resume_step < INT64_MAX)
+          steps[attempt.number] = *attempt.resume_step + 1;
         return {};
       }));
-  Resumes steps;
-  for (const auto& [checkpoint, number] : numbers)
-    TRY(session.query("SELECT step FROM checkpoints WHERE id = $1", {checkpoint},
-                      [&](const db::Row& row) -> Result<void> {
-                        steps[number] =
-                            row.integer(0) == INT64_MAX ? INT64_MAX : row.integer(0) + 1;
-                        return {};
-                      }));
   return steps;
 }
 

@@ -139,7 +139,10 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
   attempt.pool = start.pool;
   attempt.places = start.places;
   attempt.created_at = now;
-  if (parts.resume) attempt.resume_checkpoint_id = parts.resume->id;
+  if (parts.resume) {
+    attempt.resume_checkpoint_id = parts.resume->id;
+    attempt.resume_step = parts.resume->step;
+  }
 
   for (const Place& place : start.places) {
     Task& task = prepared.tasks.emplace_back();

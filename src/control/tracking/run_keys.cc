@@ -52,7 +52,8 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
   std::unique_lock lock(mutex_);
   TRY(database_.read([&](db::Session& session) -> Result<void> {
     TRY(refresh_locked(session));
-    if (generation_ != generation) return Error::conflict("the runs were read anew meanwhile");
+    if (generation_ != generation)
+      return Error::conflict("the runs were read anew meanwhile", "ask again");
     std::vector<bool> done(runs_.size());
     TRY(count_rows(session, chosen, done, count));
     TRY(load_blocks(session));

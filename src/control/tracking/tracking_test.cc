@@ -465,9 +465,9 @@ class JobTrackingTest : public TrackingTest {
     world.write(
         [&](db::Session& session) -> Result<void> { return db::Table<Job>::insert(session, job); });
   }
-  void try_again(int64_t number, const std::string& checkpoint = "") {
+  void try_again(int64_t number, std::optional<int64_t> resume_step = {}) {
     Attempt attempt{.id = new_id(), .job_id = job.id, .number = number, .project = "default"};
-    attempt.resume_checkpoint_id = checkpoint;
+    attempt.resume_step = resume_step;
     Task task{.id = new_id(), .attempt_id = attempt.id, .job_id = job.id};
     task.run_id = run.id;
     task.project = "default";
@@ -494,13 +494,8 @@ TEST_F(JobTrackingTest, WhatWasLoggedBehindTheCheckpointIsOvertaken) {
       return {};
     });
   };
-  const Checkpoint checkpoint{
-      .id = new_id(), .job_id = job.id, .run_id = run.id, .project = "default", .step = 3};
-  world.write([&](db::Session& session) -> Result<void> {
-    return db::Table<Checkpoint>::insert(session, checkpoint);
-  });
   add(1, 0);
-  try_again(2, checkpoint.id);
+  try_again(2, 3);
   const auto steps = [&] {
     std::vector<int64_t> list;
     for (const auto& point : need(tracking.history(who, {.run_id = run.id, .key = "loss"})).points)
