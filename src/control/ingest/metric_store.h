@@ -94,15 +94,16 @@ Result<track::SummaryByKey> read_summaries(db::Session& session, const std::stri
 // By the key proper.
 track::SummaryByKey without_marks(const track::SummaryByKey& summaries);
 
-// How far a task has come, by the metrics that it logged last.
+// How far a task has come, by the metrics that it logged last: of the key that came furthest, as
+// others may count epochs.
 struct Pace {
-  int64_t step = 0;  // the newest that was logged
-  Time at;           // when, by the task's clock
-  double steps_per_second = 0;
+  int64_t step = 0;             // the newest that was logged
+  Time at;                      // when, by the task's clock
+  double steps_per_second = 0;  // 0: one point says nothing about it
 };
 // Nothing while it has logged no metric. Reads two rows at most; what is damaged is passed over.
 Result<std::optional<Pace>> pace_of(db::Session& session, const std::string& run_id,
-                                    const std::string& task_id);
+                                    int64_t attempt, int64_t rank);
 
 // Small rows of a run, merged; made from a read, written by a write.
 struct Compaction {

@@ -198,22 +198,35 @@ TEST_F(JobsTest, AGangChangesAtAStepAheadOfEveryRank) {
   });
   EXPECT_EQ(at_step(), -1);  // nobody knows where they are
   const Time now = world.clock.now();
-  const auto log_until = [&](const std::string& task, int64_t last) {  // 50 steps a second
-    std::vector<KeyPoint> points;
-    for (int64_t step = 0; step <= last; ++step)
-      points.push_back({"loss", {step, now - Duration::millis(20 * (last - step)), 1}});
+  const auto log = [&](int64_t rank, const std::vector<KeyPoint>& points) {
     world.write([&](db::Session& session) -> Result<void> {
-      TRY(add_points(session, job.run_id, {task, 1, 0}, MetricKind::metric, points, new_id()));
+      const PointSource source{rank == 0 ? first_task : other.id, 1, rank};
+      TRY(add_points(session, job.run_id, source, MetricKind::metric, points, new_id()));
       return {};
     });
   };
-  log_until(first_task, 100);
-  log_until(other.id, 110);
+  const auto log_until = [&](int64_t rank, int64_t last) {  // 50 steps a second
+    std::vector<KeyPoint> points;
+    for (int64_t step = 0; step <= last; ++step)
+      points.push_back({"loss", {step, now - Duration::millis(20 * (last - step)), 1}});
+    log(rank, points);
+  };
+  log_until(0, 100);
+  log_until(1, 110);
   EXPECT_EQ(at_step(), 110 + 2 * 50 + 1);
+  // Rows that were merged count, and the number of an epoch is no step.
+  log(1, {{"val/acc", {3, now - Duration::millis(10), 0.5}}});
+  need(compact_run(*world.database, job.run_id, MetricKind::metric, [] { return new_id(); }, 1));
   world.clock.advance(Duration::seconds(4));
   EXPECT_EQ(at_step(), 110 + (4 + 2) * 50 + 1);  // they went on since
   world.clock.advance(Duration::seconds(-4));
   EXPECT_EQ(at_step(), 110 + (4 + 2) * 50 + 1);  // not ahead of the change before
+  world.write([&](db::Session& session) -> Result<void> {
+    auto attempt = TRY(db::Table<Attempt>::find(session, "WHERE job_id = $1", {job.id}));
+    attempt->created_at = now + Duration::seconds(1);
+    return db::Table<Attempt>::update(session, *attempt);
+  });
+  EXPECT_EQ(at_step(), 110 + 2 * 50 + 1);  // of another attempt
 }
 
 TEST_F(JobsTest, ARestartFindsWhatWasWrittenDownButNeverStarted) {

@@ -14,7 +14,7 @@ namespace {
 // From the answer of a rank's long poll to the next look of its script at the file; and what may
 // lie in its shim that is not here yet.
 constexpr Duration kLead = Duration::seconds(2);
-constexpr Duration kOldest = Duration::seconds(60);  // more silence says nothing about its pace
+constexpr Duration kOldest = Duration::seconds(600);  // more silence says nothing about its pace
 
 // The step at which all ranks of a gang can change: ahead of each of them when it hears of it.
 // Nothing while no rank has logged a step.
@@ -22,11 +22,14 @@ Result<std::optional<int64_t>> gang_step(db::Session& session, const Job& job,
                                          const std::vector<Task>& tasks, Time now) {
   std::optional<int64_t> step;
   for (const Task& task : tasks) {
-    const auto pace = TRY(pace_of(session, job.run_id, task.id));
+    const auto pace = TRY(pace_of(session, job.run_id, task.attempt_number, task.rank));
     if (!pace) continue;
+    double speed = std::max(pace->steps_per_second, 0.0);
+    const Duration ran = pace->at - task.running_at;
+    if (speed == 0 && ran.micros > 0)  // one point: what it did since it began
+      speed = static_cast<double>(pace->step) * 1e6 / static_cast<double>(ran.micros);
     const Duration silent = std::clamp(now - pace->at, Duration::seconds(0), kOldest);
-    const double ahead =
-        pace->steps_per_second * static_cast<double>(silent.micros + kLead.micros) / 1e6;
+    const double ahead = speed * static_cast<double>(silent.micros + kLead.micros) / 1e6;
     const double sum = static_cast<double>(pace->step) + std::ceil(std::max(ahead, 0.0)) + 1;
     step = std::max(step.value_or(0), static_cast<int64_t>(std::min(sum, 9e18)));
   }
@@ -46,17 +49,19 @@ bool is_number(Node::Kind kind) {
 struct Asked {
   std::string value;
   std::optional<int64_t> at_step;
+  Time at;
 };
 // What was asked for last; nothing if it was never changed.
 Result<std::optional<Asked>> asked_before(db::Session& session, const std::string& job_id,
                                           const std::string& name) {
   std::optional<Asked> asked;
-  TRY(session.query("SELECT value, at_step FROM live_params WHERE job_id = $1 AND name = $2",
-                    {job_id, name}, [&](const db::Row& row) -> Result<void> {
-                      asked = Asked{std::string(row.text(0)), std::nullopt};
-                      if (!row.null(1)) asked->at_step = row.integer(1);
-                      return {};
-                    }));
+  TRY(session.query(
+      "SELECT value, at_step, asked_at FROM live_params WHERE job_id = $1 AND name = $2",
+      {job_id, name}, [&](const db::Row& row) -> Result<void> {
+        asked = Asked{std::string(row.text(0)), std::nullopt, {row.integer(2)}};
+        if (!row.null(1)) asked->at_step = row.integer(1);
+        return {};
+      }));
   return asked;
 }
 
@@ -93,7 +98,11 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
       TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {job.attempt_id}));
   std::erase_if(tasks, [](const Task& task) { return finished(task.state); });
   std::optional<int64_t> ahead;
-  if (tasks.size() > 1) ahead = TRY(gang_step(session, job, tasks, context.clock.now()));
+  Time began;
+  if (tasks.size() > 1) {
+    ahead = TRY(gang_step(session, job, tasks, context.clock.now()));
+    began = TRY(db::Table<Attempt>::need(session, job.attempt_id)).created_at;
+  }
   const int64_t version = TRY(db::next_number(session, "live:" + job.id));
   for (const LiveChange& change : changes) {
     const auto param = job.spec.params.find(change.name);
@@ -110,9 +119,11 @@ Result<std::vector<std::string>> write_live(db::Session& session, Context& conte
     TRY(check_live(change.name, param->second, change.value));
     const auto earlier = TRY(asked_before(session, job.id, change.name));
     const std::string before = earlier ? earlier->value : param->second.value.text;
-    // Never ahead of an earlier change: a rank that did not see that one must not differ.
+    // Never ahead of an earlier change of this attempt: a rank that did not see that one must not
+    // differ.
     auto step = ahead;
-    if (step && earlier && earlier->at_step) step = std::max(*step, *earlier->at_step);
+    if (step && earlier && earlier->at_step && earlier->at >= began)
+      step = std::max(*step, *earlier->at_step);
     TRY(session.execute(
         "INSERT INTO live_history (run_id, version, name, value, before, asked_by, asked_at, step, "
         "applied_at, applied_by) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, 0, 0)",
