@@ -227,7 +227,8 @@ bool Writer::idle() {
 
 void Writer::shrink_while_idle() {
   bool shrunk = false;
-  while (idle() && !health_.refuses() && !health_.is_full()) {
+  // Not while readers hold the WAL back: each step makes it longer.
+  while (idle() && !health_.refuses() && !health_.is_full() && wal_pages_ < checkpoint_pages_) {
     const auto more = shrink();
     if (!more.ok()) roll_back();
     if (!more.ok() || !*more) break;  // health knows
