@@ -47,8 +47,8 @@ constexpr int kMostDepthOfAny = 32;
 constexpr size_t kMostErrors = 100;  // told of one document; the last one counts the rest
 
 // YAML 1.2 core types. Errors: syntax (with line), duplicate keys, aliases, anchors, tags, several
-// documents, depth over kMostDepth, size over kMostDocumentBytes; all in Error::errors.
-Result<Node> parse_yaml(std::string_view text);
+// documents, depth over kMostDepth, all in Error::errors; too_large over `most_bytes`.
+Result<Node> parse_yaml(std::string_view text, size_t most_bytes = kMostDocumentBytes);
 // Errors as for YAML.
 Result<Node> parse_json(std::string_view text, size_t most_bytes = kMostDocumentBytes);
 std::string to_json(const Node& node);

@@ -236,6 +236,8 @@ TEST(Yaml, Refuses) {
   EXPECT_FALSE(parse_yaml(std::string(100'000, '[')).ok());
   EXPECT_TRUE(parse_yaml(std::string(64, '[') + std::string(64, ']')).ok());
   EXPECT_EQ(parse_yaml(std::string(kMostDocumentBytes + 1, ' ')).error().code, Code::too_large);
+  EXPECT_EQ(parse_yaml("a: 12", 4).error().code, Code::too_large);
+  EXPECT_TRUE(parse_yaml("a: 12", 5).ok());
 }
 
 TEST(Yaml, NamesEachTwin) {

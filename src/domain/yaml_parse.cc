@@ -156,12 +156,11 @@ Result<void> check_characters(std::string_view text) {
 
 }  // namespace
 
-Result<Node> parse_yaml(std::string_view text) {
-  if (text.size() > kMostDocumentBytes)
-    return Error::of(
-        Code::too_large,
-        format("the document has {} bytes, more than {}", text.size(), kMostDocumentBytes),
-        "keep data in files beside it");
+Result<Node> parse_yaml(std::string_view text, size_t most_bytes) {
+  if (text.size() > most_bytes)
+    return Error::of(Code::too_large,
+                     format("the document has {} bytes, more than {}", text.size(), most_bytes),
+                     "keep data in files beside it");
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   TRY(check_characters(text));
   TreeBuilder tree;
