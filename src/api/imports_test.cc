@@ -58,7 +58,7 @@ TEST_F(Imports, PointsAreKeptOnce) {
   const auto counts = bring("counts", format(R"({{"ids":["{}","none"]}})", kRun));
   EXPECT_EQ(counts.body,
             format(R"({{"items":[{{"id":"{}","experiment_id":"734","deleted":false,"params":1,)"
-                   R"("tags":2,"points":3,"datasets":1,"models":0}}]}})",
+                   R"("tags":2,"points":3,"too_many_points":false,"datasets":1,"models":0}}]}})",
                    kRun));
   expect_problem(
       bring("points", format(R"({{"run_id":"{}","series":[{{"key":"x","steps":[0],"times_ms":[],
@@ -70,6 +70,33 @@ TEST_F(Imports, PointsAreKeptOnce) {
                              "values":[1]}}]}})",
                              kRun)),
       400, "invalid");
+  std::string steps = "0";
+  for (size_t i = 0; i < kMostImportedPoints; ++i) steps += ",1";
+  const auto refused = bring("points", format(R"({{"run_id":"{}","series":[{{"key":"x",
+                             "steps":[{}],"times_ms":[{}],"values":[{}]}}]}})",
+                                              kRun, steps, steps, steps));
+  expect_problem(refused, 413, "too_large");
+  EXPECT_EQ(text_of(refused, "detail"), "these are 100001 points, more than 100000");
+}
+
+TEST_F(Imports, WhatIsHereIsNeitherDeletedNorRestored) {
+  start();
+  const std::string experiment = made_experiment();
+  bring("runs", run_body(experiment, R"(,"deleted":true)"));
+  const std::string points = format(
+      R"({{"run_id":"{}","series":[{{"key":"loss","steps":[0],"times_ms":[5],"values":[1]}}]}})",
+      kRun);
+  EXPECT_EQ(bring("points", points).status, 204) << "a deleted one takes its points";
+  control::need(tracking_->restore_run(world_.member, kRun));
+  control::need(tracking_->set_tag(world_.member, kRun, "a", "here"));
+  const auto restored = bring("runs", run_body(experiment, R"(,"deleted":true)"));
+  EXPECT_EQ(restored.status, 200) << restored.body;
+  const hearth::Run run = control::need(tracking_->get_run(world_.member, kRun)).run;
+  EXPECT_EQ(run.deleted_at.micros, 0);
+  EXPECT_EQ(run.tags.at("a"), "here");
+  control::need(tracking_->delete_run(world_.member, kRun));
+  bring("runs", run_body(experiment));
+  EXPECT_NE(control::need(tracking_->get_run(world_.member, kRun)).run.deleted_at.micros, 0);
 }
 
 TEST_F(Imports, DeletedOnesComeDeletedAndComeBackTogether) {
@@ -127,6 +154,56 @@ TEST_F(Imports, VersionsKeepTheirNumbersAndGetDigests) {
   EXPECT_EQ(alias.status, 200) << alias.body;
   EXPECT_EQ(text_of(alias, "created_at"), "2020-09-13T12:26:40.000000Z");
   expect_problem(bring("models", R"({"name":"net","aliases":{"best":"4"}})"), 404, "not_found");
+}
+
+TEST_F(Imports, WhatWasChangedHereOfModelsStays) {
+  start();
+  bring("runs", run_body(made_experiment()));
+  const auto holder = control::need(records_->file_holder(world_.member, kRun));
+  control::need(records_->put_file(world_.member, holder, "model/a", ""));
+  const std::string logged =
+      R"({"id":"m-1","experiment_id":"734","status":"ready","tags":{"a":"there"}})";
+  const std::string model =
+      R"({"name":"net","description":"there","tags":{"a":"there"},"aliases":{)";
+  const auto version = [](const std::string& location) {
+    return format(R"({{"model":"net","number":1,"stage":"Staging","description":"there",
+        "source":"x","location":"{}","tags":{{"a":"there","new":""}},
+        "created_at":"2020-09-13T12:26:40.000000Z"}})",
+                  location);
+  };
+  ASSERT_EQ(bring("logged-models", logged).status, 200);
+  ASSERT_EQ(bring("models", model + "}}").status, 200);
+  const auto first = bring("model-versions", version(format("runs:/{}/model", kRun)));
+  ASSERT_EQ(first.status, 200) << first.body;
+  ASSERT_EQ(bring("models", model + R"("best":"1"}})").status, 200);
+
+  control::need(records_->change_logged_model(world_.member, "m-1",
+                                              {.tags = {{"a", "here"}, {"mine", "here"}}}));
+  control::need(records_->change_model(world_.member, "", "net",
+                                       {.description = "here", .tags = {{"a", "here"}}}));
+  control::need(records_->change_model_version(
+      world_.member, "", "net", 1,
+      {.description = "here", .tags = {{"a", "here"}}, .stage = "Production"}));
+  bring("model-versions", R"({"model":"net","number":2,"source":"y"})");
+  control::need(records_->set_alias(world_.member, "", "net", "best", 2));
+  bring("logged-models", logged);
+  bring("model-versions", version(""));
+  bring("models", model + R"("best":"1"}})");
+
+  const LoggedModel m1 = control::need(records_->get_logged_model(world_.member, "m-1"));
+  EXPECT_EQ(m1.tags.at("a"), "here");
+  EXPECT_EQ(m1.tags.count("mine"), 1u);
+  const Model net = control::need(records_->get_model(world_.member, "", "net"));
+  EXPECT_EQ(net.description, "here");
+  EXPECT_EQ(net.tags.at("a"), "here");
+  EXPECT_EQ(net.aliases.at("best"), "2");
+  const auto one = control::need(records_->get_model_version(world_.member, "", "net@1"));
+  EXPECT_EQ(one.description, "here");
+  EXPECT_EQ(one.stage, "Production");
+  EXPECT_EQ(one.tags.at("a"), "here");
+  EXPECT_EQ(one.digest, text_of(first, "digest")) << "no files were given";
+  EXPECT_EQ(world_.count("SELECT COUNT(*) FROM pins WHERE holder = 'model:" + one.id + "'") > 0,
+            true);
 }
 
 TEST_F(Imports, AreNoJobsBusiness) {

@@ -58,6 +58,13 @@ Result<net::Response> run(Call& call) {
 Result<net::Response> points(Call& call) {
   const auto body = TRY(call.body<ImportedPoints>());
   control::LogBatch batch;
+  batch.to_deleted = true;
+  size_t all = 0;
+  for (const ImportedSeries& series : body.series) all += series.steps.size();
+  if (all > kMostImportedPoints)
+    return Error::of(Code::too_large,
+                     format("these are {} points, more than {}", all, kMostImportedPoints),
+                     "send them in several calls");
   for (const ImportedSeries& series : body.series) {
     const size_t count = series.steps.size();
     if (series.times_ms.size() != count || series.values.size() != count)

@@ -152,6 +152,8 @@ struct Describe<LiveHistoryItem> {
   }
 };
 
+constexpr int64_t kMostHeldFiles = 200'000;  // of one run, looked at in one call
+
 // A file of a run: committed only when its bytes are stored.
 struct Artifact {
   std::string id, run_id, project, path, digest, kind;

@@ -296,7 +296,8 @@ Result<std::set<std::string>> add_counted_points(db::Session& session, const std
 }
 
 Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
-                           std::span<const std::string> keys, Attempts attempts) {
+                           std::span<const std::string> keys, Attempts attempts,
+                           size_t most_points) {
   // A job may log keys that look like sampled ones.
   const bool sampled =
       std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("system/"); });
@@ -318,9 +319,9 @@ Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
                        for (const track::Point& point : points) add_point(found, name, point, row);
                      },
                      found.damaged));
-                 if (read <= kMostSeriesPoints) return {};
+                 if (read <= most_points) return {};
                  return Error::of(Code::too_large, format("these are more than {} points of run {}",
-                                                          kMostSeriesPoints, run_id));
+                                                          most_points, run_id));
                }));
   Resumes resumes;
   if (attempts == Attempts::newest && has_attempts(found))

@@ -74,9 +74,10 @@ struct RunSeries {
   std::vector<std::string> damaged;  // rows and chunks that cannot be read; the rest is here
 };
 enum class Attempts { newest, all };  // newest: what a later attempt has overtaken is left out
-// The series of these keys; with none of every key of kind `metric`.
+// The series of these keys; with none of every key of kind `metric`. Over `most_points`: too_large.
 Result<RunSeries> read_run(db::Session& session, const std::string& run_id,
-                           std::span<const std::string> keys, Attempts attempts = Attempts::newest);
+                           std::span<const std::string> keys, Attempts attempts = Attempts::newest,
+                           size_t most_points = kMostSeriesPoints);
 
 // All points of a key. A row that is damaged is an error that names it.
 Result<std::vector<track::Point>> read_series(db::Session& session, const std::string& run_id,

@@ -163,15 +163,19 @@ Result<std::vector<Artifact>> Records::State::files_below(const FileHolder& hold
     }
     if (path.empty()) {
       all = TRY(db::Table<Artifact>::select(session, "WHERE run_id = $1 ORDER BY path LIMIT $2",
-                                            {holder.id, kMostFiles}));
+                                            {holder.id, kMostHeldFiles + 1}));
       return {};
     }
     all = TRY(db::Table<Artifact>::select(
         session,
         "WHERE run_id = $1 AND (path = $2 OR (path > $3 AND path < $4)) ORDER BY path LIMIT $5",
-        {holder.id, path, path + "/", path + "0", kMostFiles}));
+        {holder.id, path, path + "/", path + "0", kMostHeldFiles + 1}));
     return {};
   }));
+  if (all.size() > static_cast<size_t>(kMostHeldFiles))
+    return Error::of(Code::too_large,
+                     format("there are more than {} files of {}", kMostHeldFiles, holder.id),
+                     "ask for a directory of it");
   if (version.id.empty() || version.digest.empty()) return all;
   Manifest manifest;
   if (version.directory) {

@@ -18,6 +18,10 @@ void fill_times(T& noun, Time now) {
   if (noun.updated_at.micros == 0) noun.updated_at = noun.created_at;
 }
 
+bool is_open(LoggedModelStatus status) {
+  return status == LoggedModelStatus::unspecified || status == LoggedModelStatus::pending;
+}
+
 }  // namespace
 
 Result<LoggedModel> Records::import_logged_model(const Identity& who, const LoggedModel& wanted) {
@@ -30,14 +34,25 @@ Result<LoggedModel> Records::import_logged_model(const Identity& who, const Logg
     if (there && there->project != wanted.project)
       return Error::of(Code::exists, format("the id {} is that of another model", wanted.id),
                        "a logged model can be in one project only; delete it there first");
-    model = wanted;
-    if (model.artifact_location.empty())
-      model.artifact_location = "mlflow-artifacts:/" + model.experiment_id;
-    model.artifact_location += "/models/" + model.id + "/artifacts";
-    model.created_by = there ? there->created_by : who.user;
-    model.version = there ? there->version : 0;
-    fill_times(model, there ? there->created_at : context.clock.now());
-    if (there && *there == model) return {};
+    if (there) {
+      model = *there;
+      model.params.insert(wanted.params.begin(), wanted.params.end());
+      model.tags.insert(wanted.tags.begin(), wanted.tags.end());
+      // It was not done yet when an earlier import took it.
+      if (is_open(model.status)) {
+        model.status = wanted.status;
+        model.status_message = wanted.status_message;
+      }
+      if (*there == model) return {};
+    } else {
+      model = wanted;
+      if (model.artifact_location.empty())
+        model.artifact_location = "mlflow-artifacts:/" + model.experiment_id;
+      model.artifact_location += "/models/" + model.id + "/artifacts";
+      model.created_by = who.user;
+      model.version = 0;
+      fill_times(model, context.clock.now());
+    }
     if (there)
       TRY(db::Table<LoggedModel>::update(session, model));
     else
@@ -65,19 +80,20 @@ Result<Model> Records::import_model(const Identity& who, const std::string& proj
       model.id = new_id(context.clock, context.random);
       model.name = wanted.name;
       model.project = where;
+      model.created_at = wanted.created_at;
+      model.updated_at = wanted.updated_at;
+      fill_times(model, context.clock.now());
     }
-    model.created_at = wanted.created_at;
-    model.updated_at = wanted.updated_at;
-    fill_times(model, there ? there->created_at : context.clock.now());
-    if (!wanted.description.empty()) model.description = wanted.description;
-    for (const auto& [key, value] : wanted.tags) model.tags[key] = value;
+    // What is here stays.
+    if (model.description.empty()) model.description = wanted.description;
+    model.tags.insert(wanted.tags.begin(), wanted.tags.end());
     for (const auto& [alias, number] : wanted.aliases) {
       TRY(check_version_word(alias, "an alias"));
       if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
         return Error::invalid(format("the alias '{}' points at '{}'", alias, number),
                               "give the number of a version");
       TRY(State::find_model_version(session, where, format("{}@{}", wanted.name, number)));
-      model.aliases[alias] = number;
+      model.aliases.emplace(alias, number);
     }
     if (there && *there == model) return {};
     if (there)
@@ -119,24 +135,33 @@ Result<ModelVersion> Records::import_model_version(const Identity& who, const st
           Code::exists,
           format("model {} has another version {} already", wanted.model, wanted.number),
           "rename the model here, or import into another project");
-    version = wanted;
-    version.id = there ? there->id : new_id(context.clock, context.random);
-    version.project = where;
-    version.version = there ? there->version : 0;
-    version.stage = stage == "None" ? "" : stage;
-    version.digest = bytes.digest;
-    version.directory = bytes.directory;
-    version.file_name = bytes.file_name;
-    version.size_bytes = bytes.size_bytes;
-    fill_times(version, context.clock.now());
-    if (there && *there == version) return {};
     if (there) {
-      TRY(db::Table<ModelVersion>::update(session, version));
-      TRY(db::unpin(session, "model:" + version.id));
+      version = *there;
+      version.tags.insert(wanted.tags.begin(), wanted.tags.end());
     } else {
-      TRY(db::Table<ModelVersion>::insert(session, version));
+      version = wanted;
+      version.id = new_id(context.clock, context.random);
+      version.project = where;
+      version.version = 0;
+      version.stage = stage == "None" ? "" : stage;
+      fill_times(version, context.clock.now());
     }
-    TRY(state_->keep(session, bytes.pins, "model:" + version.id));
+    if (files) {
+      version.location = wanted.location;
+      version.digest = bytes.digest;
+      version.directory = bytes.directory;
+      version.file_name = bytes.file_name;
+      version.size_bytes = bytes.size_bytes;
+    }
+    if (there && *there == version) return {};
+    if (there)
+      TRY(db::Table<ModelVersion>::update(session, version));
+    else
+      TRY(db::Table<ModelVersion>::insert(session, version));
+    if (files) {
+      TRY(db::unpin(session, "model:" + version.id));
+      TRY(state_->keep(session, bytes.pins, "model:" + version.id));
+    }
     if (model->versions < version.number) {
       model->versions = version.number;
       TRY(db::Table<Model>::update(session, *model));

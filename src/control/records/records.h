@@ -136,8 +136,8 @@ class Records {
   Result<std::vector<LoggedModel>> logged_models(const Identity& who,
                                                  const std::vector<std::string>& experiment_ids);
 
-  // Records as another store has them (see control::Tracking): the same given again changes
-  // nothing. A job's token imports nothing.
+  // Records as another store has them (see control::Tracking): what is here stays as it is, and
+  // gets what is new. A job's token imports nothing.
   //
   // By id. exists: the id is that of a model in another project.
   Result<LoggedModel> import_logged_model(const Identity& who, const LoggedModel& wanted);

@@ -341,5 +341,23 @@ TEST_F(RecordsTest, ManyAtOnceMakeVersionsWithoutGaps) {
             static_cast<size_t>(kThreads * kEach));
 }
 
+TEST_F(RecordsTest, ImportsGetAllFilesOrAnError) {
+  const Run run = world.add_run("many");
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < $2) INSERT INTO "
+        "artifacts SELECT 'a' || i, 0, '{}', $1, 'default', 'f/' || i, '', 0 FROM n",
+        {run.id, kMostHeldFiles}));
+    return {};
+  });
+  const FileHolder holder{.id = run.id, .project = "default"};
+  EXPECT_EQ(code_of(records.all_files(world.member, holder)), Code::too_large);
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute("DELETE FROM artifacts WHERE id = 'a7'", {}));
+    return {};
+  });
+  EXPECT_EQ(need(records.all_files(world.member, holder)).size(), size_t{kMostHeldFiles});
+}
+
 }  // namespace
 }  // namespace hearth::control

@@ -15,7 +15,6 @@ struct Records::State {
   // Named bounds.
   static constexpr int64_t kMostVersions = 10'000;   // of one model or dataset, in one answer
   static constexpr int64_t kMostArtifacts = 10'000;  // of one run, in one answer
-  static constexpr int64_t kMostFiles = 200'000;     // of one holder, looked at in one call
   static constexpr int64_t kMostModels = 20'000;     // of one project, in one search
   static constexpr int64_t kMostFoundVersions = 200'000;
 

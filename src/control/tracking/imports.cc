@@ -25,20 +25,20 @@ Result<void> check_free(db::Session& session, const std::string& id) {
                    "a run has an id of its own");
 }
 
-// What the run is to be, over what is here of it.
-void bring(Run& run, const RunImport& wanted, const Experiment& experiment) {
+// What the run is to be, over what is here of it. What was named, labelled or logged here since an
+// earlier import stays; what is new there is added.
+void bring(Run& run, const RunImport& wanted, const Experiment& experiment, bool is_new) {
   const NewRun& given = wanted.run;
-  const auto parent = given.tags.find("mlflow.parentRunId");
-  const auto name = given.tags.find("mlflow.runName");
+  run.params.insert(given.params.begin(), given.params.end());
+  run.tags.insert(given.tags.begin(), given.tags.end());
+  const auto parent = run.tags.find("mlflow.parentRunId");
+  const auto name = run.tags.find("mlflow.runName");
   run.experiment_id = experiment.id;
   run.experiment = experiment.name;
-  run.name = given.name.empty() && name != given.tags.end() ? name->second : given.name;
+  if (is_new) run.name = given.name.empty() && name != run.tags.end() ? name->second : given.name;
   run.user = given.user;
   run.status = wanted.status;
-  // What was added here since an earlier import stays.
-  for (const auto& [key, value] : given.params) run.params[key] = value;
-  for (const auto& [key, value] : given.tags) run.tags[key] = value;
-  run.parent_id = parent == given.tags.end() ? "" : parent->second;
+  run.parent_id = parent == run.tags.end() ? "" : parent->second;
   run.started_at = given.started_at.value_or(run.created_at);
   run.created_at = run.started_at;
   run.finished_at = wanted.finished_at;
@@ -66,7 +66,7 @@ Result<Experiment> Tracking::import_experiment(const Identity& who, const Experi
             format("Experiment '{}' is deleted here (id {})", wanted.name, experiment.id),
             "restore it, or rename it, before");
       const auto before = experiment.tags;
-      for (const auto& [key, value] : wanted.tags) experiment.tags[key] = value;
+      experiment.tags.insert(wanted.tags.begin(), wanted.tags.end());
       if (experiment.tags == before) return {};
       TRY(check_new(experiment));
       experiment.updated_at = now;
@@ -118,11 +118,9 @@ Result<Run> Tracking::import_run(const Identity& who, const RunImport& wanted) {
       run.created_at = now;
     }
     const Run before = run;
-    bring(run, wanted, experiment);
-    if (!wanted.deleted)
-      run.deleted_at = {};
-    else if (run.deleted_at.micros == 0)
-      // So that it comes back with its experiment.
+    bring(run, wanted, experiment, is_new);
+    // One that is here was deleted or restored here. With its experiment it comes back with it.
+    if (is_new && wanted.deleted)
       run.deleted_at = experiment.deleted_at.micros == 0 ? now : experiment.deleted_at;
     TRY(write_inputs(session, run.id, wanted.datasets, wanted.model_inputs, wanted.model_outputs));
     if (!is_new && run == before) return {};
@@ -160,7 +158,13 @@ Result<std::vector<ImportCounts>> Tracking::count_imported(
       counts.datasets = static_cast<int64_t>(inputs.inputs.size());
       counts.models =
           static_cast<int64_t>(inputs.model_inputs.size() + inputs.model_outputs.size());
-      for (const auto& [key, series] : TRY(read_run(session, id, {})).keys)
+      const auto all =
+          read_run(session, id, {}, Attempts::newest, state_->options.most_counted_points);
+      // One run that is too large is said; the others are counted.
+      counts.too_many_points = !all.ok() && all.error().code == Code::too_large;
+      if (counts.too_many_points) return {};
+      TRY(all);
+      for (const auto& [key, series] : all->keys)
         counts.points += static_cast<int64_t>(series.points.size());
       return {};
     }));

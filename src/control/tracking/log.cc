@@ -147,7 +147,7 @@ Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& f
   PointSource source;
   bool run_changed = false;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
-    TRY(check_active(session, facts.id));
+    if (!batch.to_deleted) TRY(check_active(session, facts.id));
     source = TRY(source_of(session, who));
     if (!batch.params.empty() || !batch.tags.empty()) {
       Run run = TRY(db::Table<Run>::need(session, facts.id));

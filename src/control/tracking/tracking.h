@@ -93,6 +93,7 @@ struct LogBatch {
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::pair<std::string, std::string>> tags;  // overwrite; the last of a key counts
   Durability durability = Durability::durable;
+  bool to_deleted = false;  // a deleted run takes it too, as an import's
 };
 
 // A dataset that a run read, as clients describe it.
@@ -196,6 +197,7 @@ struct TrackingOptions {
   // A deleted run's rows and pins go this long after its deletion; 0: never.
   Duration keep_deleted = Duration::seconds(30 * 86400.0);
   size_t most_index_bytes = 400u << 20;  // rows and columns above it are dropped, oldest use first
+  size_t most_counted_points = 10'000'000;  // of one run, by count_imported
 };
 
 class Tracking {
@@ -265,9 +267,9 @@ class Tracking {
   // By name: one that is here is taken, with the tags added. exists: it is deleted here, and not
   // there. One that is not here keeps its id where that is free.
   Result<Experiment> import_experiment(const Identity& who, const Experiment& wanted, bool deleted);
-  // By id, also in a deleted experiment: one that is here gets what is given, and keeps the rest.
-  // exists: the id is that of a run of another project, or of a job's. A deleted run takes no
-  // points any more; retention counts from its import.
+  // By id, also in a deleted experiment: one that is here gets what is new, with state and end, and
+  // stays deleted or not. exists: the id is that of a run of another project, or of a job's.
+  // Retention of a deleted one counts from its import.
   Result<Run> import_run(const Identity& who, const RunImport& wanted);
   // Of runs that are here; the others are left out.
   Result<std::vector<ImportCounts>> count_imported(const Identity& who,

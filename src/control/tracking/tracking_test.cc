@@ -534,5 +534,16 @@ TEST_F(JobTrackingTest, TheFirstRunOfAnAttemptIsTheJobsOwn) {
   EXPECT_EQ(code_of(tracking.set_tag(who, foreign, "a", "b")), Code::denied);
 }
 
+TEST_F(TrackingTest, ImportsAreCountedRunByRun) {
+  Tracking strict{world.context(), *world.access, {.most_counted_points = 2}};
+  const std::string small = add_run("0"), large = add_run("0");
+  log(small, {metric("a", 1)});
+  log(large, {metric("a", 1), metric("a", 2, 1), metric("a", 3, 2)});
+  const auto counts = need(strict.count_imported(world.member, {large, small}));
+  ASSERT_EQ(counts.size(), 2u);
+  EXPECT_TRUE(counts[0].too_many_points);
+  EXPECT_EQ(counts[1].points, 1) << "the others are counted";
+}
+
 }  // namespace
 }  // namespace hearth::control

@@ -106,7 +106,7 @@ struct Describe<ImportedRun> {
     f("datasets", &T::datasets, "what it read");
     f("model_inputs", &T::model_inputs, "logged models it read");
     f("model_outputs", &T::model_outputs, "logged models it made");
-    f("deleted", &T::deleted, "it is deleted there; send its points before");
+    f("deleted", &T::deleted, "it is deleted there; counts for one that is not here yet");
   }
 };
 
@@ -142,7 +142,7 @@ struct Describe<ImportedPoints> {
   static constexpr std::string_view name = "ImportedPoints",
                                     doc = "Points of a run; a point that is here is kept once.";
   static void fields(Fields<T>& f) {
-    f("run_id", &T::run_id, "of a run that is not deleted").required().min(1);
+    f("run_id", &T::run_id, "of a run; one that is deleted takes them too").required().min(1);
     f("series", &T::series, "100,000 points in all at most").required();
   }
 };
@@ -235,24 +235,22 @@ struct ImportedIds {
 template <>
 struct Describe<ImportedIds> {
   using T = ImportedIds;
-  static constexpr std::string_view name = "ImportedIds", doc = "Runs and logged models to count.";
-  static void fields(Fields<T>& f) {
-    f("ids", &T::ids, "of runs and logged models").required().max(kMostCountedIds);
-  }
+  static constexpr std::string_view name = "ImportedIds", doc = "Runs to count.";
+  static void fields(Fields<T>& f) { f("ids", &T::ids, "of runs").required().max(kMostCountedIds); }
 };
 
-// What is kept of a run or a logged model; one that is not here is left out.
+// What is kept of a run; one that is not here is left out.
 struct ImportCounts {
   std::string id, experiment_id;
   bool deleted = false;
+  bool too_many_points = false;
   int64_t params = 0, tags = 0, points = 0, datasets = 0, models = 0;
   bool operator==(const ImportCounts&) const = default;
 };
 template <>
 struct Describe<ImportCounts> {
   using T = ImportCounts;
-  static constexpr std::string_view name = "ImportCounts",
-                                    doc = "How much is kept of a run or a logged model.";
+  static constexpr std::string_view name = "ImportCounts", doc = "How much is kept of a run.";
   static void fields(Fields<T>& f) {
     f("id", &T::id, "whose").required();
     f("experiment_id", &T::experiment_id, "where it is").required();
@@ -260,6 +258,7 @@ struct Describe<ImportCounts> {
     f("params", &T::params, "parameters").required();
     f("tags", &T::tags, "tags").required();
     f("points", &T::points, "points of all its metrics").required();
+    f("too_many_points", &T::too_many_points, "more than are counted; `points` is 0 then");
     f("datasets", &T::datasets, "datasets it read").required();
     f("models", &T::models, "logged models it read or made").required();
   }
