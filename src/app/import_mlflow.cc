@@ -72,8 +72,8 @@ void print_json(const mlflow::Store& store, const mlflow::Mover& mover, bool dry
   }
   std::vector<std::string> problems;
   for (const Error& error : mover.problems()) problems.push_back(words_of(error));
-  out += format(R"(}},"elsewhere":{},"problems":{}}})", list_json(mover.elsewhere()),
-                list_json(problems));
+  out += format(R"(}},"elsewhere":{},"more_here":{},"problems":{}}})", list_json(mover.elsewhere()),
+                list_json(mover.more_here()), list_json(problems));
   cli::print_json(out);
 }
 
@@ -106,6 +106,7 @@ void print_notes(const mlflow::Mover& mover) {
       std::fprintf(stderr, "  and %zu more; --json names them\n", lines.size() - kMostShown);
   };
   say("Not brought over, as the files cannot be read from here:", mover.elsewhere());
+  say("More here than there, which is no difference:", mover.more_here());
   std::vector<std::string> problems;
   for (const Error& error : mover.problems()) problems.push_back(words_of(error));
   say("Went wrong:", problems);

@@ -28,7 +28,7 @@ class Meta {
   static Result<Meta> read(const std::string& file) {
     Meta meta;
     meta.file_ = file;
-    auto parsed = parse_yaml(TRY(os::read_file(file, kMostTextBytes)));
+    auto parsed = parse_yaml(TRY(os::read_file(file, kMostTextBytes)), kMostTextBytes);
     if (!parsed.ok()) return meta.with_file(std::move(parsed).error());
     meta.root_ = std::move(*parsed);
     if (meta.root_.kind != Node::Kind::map)
@@ -65,9 +65,9 @@ class Meta {
 
  private:
   Error with_file(Error error) const {
-    const int line = error.errors.empty() ? 1 : error.errors.front().line;
-    const std::string what = error.errors.empty() ? error.detail : error.errors.front().found;
-    return Error::invalid(format("{}:{}: this is no YAML: {}", file_, line, what),
+    if (error.errors.empty()) return std::move(error).with(file_);
+    const FieldError& first = error.errors.front();
+    return Error::invalid(format("{}:{}: this is no YAML: {}", file_, first.line, first.found),
                           "mend the file, or take the directory away");
   }
   std::string file_;
@@ -388,7 +388,8 @@ class FileStore : public Store {
       problem(Error::invalid(
           format("{}:{}: '{}' is no point of a metric", file, line,
                  to_utf8_lossy(one.substr(0, 60))),
-          "a line is TIME VALUE, TIME VALUE STEP, or that with DATASET DIGEST behind it"));
+          "a line is TIME VALUE, TIME VALUE STEP, or that with DATASET DIGEST behind it; TIME in "
+          "milliseconds, until the year 9999"));
     }
     return {};
   }
@@ -404,7 +405,7 @@ class FileStore : public Store {
     double value = 0;
     if (words.size() < 2 || !whole(words[0], time) || !whole(words[1], value)) return false;
     if (words.size() > 2 && !whole(words[2], step)) return false;
-    if (time < 0) return false;
+    if (time < 0 || time > kLatestMillis) return false;
     series.times_ms.push_back(time);
     series.values.push_back(value);
     series.steps.push_back(step);

@@ -129,12 +129,20 @@ TEST_F(FileStoreTest, LeavesLinksThatLeadOut) {
   write("secret", "x");
   ASSERT_TRUE(os::make_symlink("real", path(run("artifacts/inside"))).ok());
   ASSERT_TRUE(os::make_symlink(path("secret"), path(run("artifacts/outside"))).ok());
+  // Over a second link, which lies inside.
+  ASSERT_TRUE(os::make_symlink(path(""), path(run("artifacts/folder"))).ok());
+  ASSERT_TRUE(os::make_symlink("folder/secret", path(run("artifacts/two"))).ok());
+  ASSERT_TRUE(os::make_symlink("none", path(run("artifacts/zero"))).ok());
   const auto store = open();
   const StoreRun found = only_run(*store, need(store->experiments()).at(0));
   const auto list = need(store->files({Holder::Kind::run, kRun, "0", found.artifact_uri}));
   ASSERT_EQ(list.files.size(), 2u);
   EXPECT_EQ(list.files[0].path, "inside");
-  EXPECT_NE(first_problem(*store).find("outside is a link that leads out"), std::string::npos);
+  std::string said;
+  for (const Error& error : store->problems()) said += error.detail + "\n";
+  EXPECT_NE(said.find("outside is a link that leads out"), std::string::npos) << said;
+  EXPECT_NE(said.find("two is a link that leads out"), std::string::npos) << said;
+  EXPECT_NE(said.find("zero is a link that leads nowhere"), std::string::npos) << said;
 }
 
 TEST_F(FileStoreTest, SaysFileAndLineOfWhatIsBroken) {
@@ -158,6 +166,27 @@ TEST_F(FileStoreTest, SaysFileAndLineOfWhatIsBroken) {
   need(store->experiments());
   EXPECT_TRUE(store->each_run(experiment, none).ok());
   EXPECT_NE(first_problem(*store).find("'9' is no status of a run"), std::string::npos);
+}
+
+TEST_F(FileStoreTest, RefusesTimesThatNoServerTakes) {
+  write(run("metrics/loss"), "253402300799999 1.5 0\n253402300800000 2.5 1\n");
+  const auto store = open();
+  const StoreRun found = only_run(*store, need(store->experiments()).at(0));
+  EXPECT_EQ(need(store->series(found)).at(0).steps, std::vector<int64_t>{0});
+  EXPECT_NE(first_problem(*store).find("metrics/loss:2: '253402300800000 2.5 1'"),
+            std::string::npos);
+}
+
+TEST_F(FileStoreTest, ReadsLargeDescriptions) {
+  const std::string text(2 << 20, 'x');
+  write("mlruns/models/net/meta.yaml", "name: net\ndescription: " + text + "\n");
+  EXPECT_EQ(need(open()->models()).at(0).description, text);
+  write("mlruns/models/net/meta.yaml", std::string(kMostTextBytes + 1, ' '));
+  const auto store = open();
+  EXPECT_EQ(need(store->models()).size(), 0u);
+  ASSERT_EQ(store->problem_count(), 1);
+  EXPECT_EQ(store->problems()[0].code, Code::too_large);
+  EXPECT_EQ(store->problems()[0].detail.find("YAML"), std::string::npos) << first_problem(*store);
 }
 
 TEST_F(FileStoreTest, RefusesWhatIsNoStore) {

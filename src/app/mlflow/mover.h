@@ -1,14 +1,16 @@
 // Moves an MLflow store into a project of a Hearth server, and counts what came.
 //
 // There is no state beside the two stores: every record keeps its id, each call of the import API
-// may be sent again, and what is there already (points counted, files by digest) is not sent. So an
-// import that was cut off at any moment goes on when it is started again.
+// may be sent again, and what is there already (as many points, files by digest) is not sent. So an
+// import that was cut off at any moment goes on when it is started again. What was added or changed
+// on the server meanwhile stays.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,6 +64,8 @@ class Mover {
   const std::vector<Error>& problems() const { return problems_; }
   // Files that cannot be read from here: what, and why.
   const std::vector<std::string>& elsewhere() const { return elsewhere_; }
+  // Runs that have more on the server than in the store; no difference.
+  const std::vector<std::string>& more_here() const { return more_here_; }
 
  private:
   struct Moved {  // a run or logged model that came over
@@ -95,8 +99,11 @@ class Mover {
   Result<std::string> place_of(const ImportedVersion& version);
   Result<void> verify_experiments();
   Result<void> verify_runs();
+  void verify_run(const ImportCounts& found);
+  // `new_ones` were not on the server before.
   Result<void> verify_versions(const std::string& model,
-                               const std::map<int64_t, ImportedVersion>& sent);
+                               const std::map<int64_t, ImportedVersion>& sent,
+                               const std::set<int64_t>& new_ones);
   // True: it ends all. False: it was noted, and the rest goes on.
   bool ends(const Error& error);
   void problem(Error error);
@@ -113,11 +120,11 @@ class Mover {
   std::map<std::string, std::string> experiment_ids_;  // here -> name
   std::map<std::string, Moved> moved_;                 // runs and logged models by id
   struct Expected {
-    ImportCounts source;  // in the store
-    ImportCounts target;  // on the server: more, where something was added there since
+    ImportCounts source;       // in the store; `deleted` as the server has it
+    bool points_sent = false;  // each call with points was answered, or all were there
   };
   std::map<std::string, Expected> expected_;  // of each run
-  std::vector<std::string> elsewhere_;
+  std::vector<std::string> elsewhere_, more_here_;
 
   BoundedQueue<Work> queue_{kThreads};
   std::vector<std::thread> threads_;

@@ -29,13 +29,16 @@ std::string proxied_path(std::string uri) {
   return uri;
 }
 
-// A link inside the directory is followed, one that leads out of it is not.
-Result<std::optional<StoreFile>> entry(const std::string& root, const os::Found& found) {
+// A link inside the directory is followed, one that leads out of it, over however many links, is
+// not. `real_root` is the root without links.
+Result<std::optional<StoreFile>> entry(const std::string& root, const std::string& real_root,
+                                       const os::Found& found) {
   const std::string path = root + "/" + found.path;
   if (found.kind == os::EntryKind::symlink) {
     std::error_code failed;
-    const std::string target = std::filesystem::read_symlink(path, failed).string();
-    if (failed || !os::link_stays_inside(found.path, target))
+    const std::string target = std::filesystem::canonical(path, failed).string();
+    if (failed) return Error::invalid(format("{} is a link that leads nowhere", path));
+    if (!target.starts_with(real_root.ends_with('/') ? real_root : real_root + "/"))
       return Error::invalid(format("{} is a link that leads out of the run's files", path),
                             "put the file itself there");
   }
@@ -84,9 +87,12 @@ Result<FileList> Places::files(const Holder& holder,
       list.elsewhere = format("there is no directory {} on this machine", holder.uri);
     return list;
   }
+  std::error_code failed;
+  const std::string real_root = std::filesystem::canonical(root, failed).string();
+  if (failed) return Error::unavailable(format("{}: {}", root, failed.message()));
   TRY(os::walk(root, [&](const os::Found& found) -> Result<bool> {
     if (found.kind == os::EntryKind::directory) return true;
-    auto file = entry(root, found);
+    auto file = entry(root, real_root, found);
     if (!file.ok())
       problem(std::move(file).error());
     else if (*file)

@@ -23,6 +23,7 @@ constexpr int kPage = 1000;             // experiments, runs, models of one answ
 constexpr int kModelPage = 50;          // logged models of one answer
 constexpr int64_t kPointPage = 25'000;  // points of one answer
 constexpr int kMostFolders = 100;       // one in the other
+constexpr int kMostPages = 10'000;      // of one list
 constexpr int kTries = 6;               // of a call that broke off, or that a busy server refused
 constexpr Duration kFirstPause = Duration::millis(250);
 
@@ -92,7 +93,6 @@ class RestStore : public Store {
   std::string words() const override { return "the server " + url_; }
   // The server brings them out of wherever it keeps them.
   bool reaches(const std::string&) const override { return true; }
-  bool reads_disk() const override { return false; }
 
   Result<std::vector<ImportedExperiment>> experiments() override {
     std::vector<ImportedExperiment> all;
@@ -333,7 +333,7 @@ class RestStore : public Store {
   Result<void> pages(const std::string& method, const std::string& path, Query fields,
                      const std::function<Result<void>(const Node&)>& each) {
     std::string token;
-    for (;;) {
+    for (int count = 0; count < kMostPages; ++count) {
       Query query;
       std::string body;
       if (method == "GET") {
@@ -353,6 +353,8 @@ class RestStore : public Store {
         return Error::internal(format("{}{} gives the same page again and again", url_, path));
       token = next;
     }
+    return Error::of(Code::too_large,
+                     format("{}{} gives more than {} pages", url_, path, kMostPages));
   }
 
   Result<StoreRun> run_of(const Node& node) {
@@ -446,26 +448,22 @@ class RestStore : public Store {
       return Error::invalid(
           format("{}: folders within folders, {} deep", folder.substr(0, 200), depth));
     const bool of_run = holder.kind == Holder::Kind::run;
-    const std::string path = of_run
-                                 ? "/api/2.0/mlflow/artifacts/list"
-                                 : format("/api/2.0/mlflow/logged-models/{}/artifacts/directories",
-                                          client::path_part(holder.id));
-    std::string token;
+    const std::string path =
+        of_run ? "artifacts/list"
+               : format("logged-models/{}/artifacts/directories", client::path_part(holder.id));
+    Query query;
+    if (of_run) query.emplace_back("run_id", holder.id);
+    if (!folder.empty()) query.emplace_back(of_run ? "path" : "artifact_directory_path", folder);
     std::vector<std::string> folders;
-    do {
-      Query query;
-      if (of_run) query.emplace_back("run_id", holder.id);
-      if (!folder.empty()) query.emplace_back(of_run ? "path" : "artifact_directory_path", folder);
-      if (!token.empty()) query.emplace_back("page_token", token);
-      const Node page = TRY(call("GET", path, query, ""));
+    TRY(pages("GET", path, query, [&](const Node& page) -> Result<void> {
       for (const Node& one : items(page, "files")) {
         if (text(one, "is_dir") == "true")
           folders.push_back(text(one, "path"));
         else
           into.push_back({text(one, "path"), whole(one, "file_size")});
       }
-      token = text(page, "next_page_token");
-    } while (!token.empty());
+      return {};
+    }));
     for (const std::string& one : folders) TRY(list_below(holder, one, depth + 1, into));
     return {};
   }

@@ -80,6 +80,14 @@ TEST_F(RestStoreTest, FetchesFilesAndTriesAgain) {
   EXPECT_EQ(fetched_, 2);
 }
 
+TEST_F(RestStoreTest, EndsWithAServerWhoseListsDoNot) {
+  const Holder holder{Holder::Kind::run, "r1", "1", "s3://anywhere"};
+  server_.handler.on_request = [](net::Request&) {
+    return net::Response::text(200, "application/json", R"({"next_page_token":"same"})");
+  };
+  EXPECT_NE(need(open()->files(holder)).elsewhere.find("the same page"), std::string::npos);
+}
+
 TEST_F(RestStoreTest, SaysWhatAnswersNoMlflow) {
   server_.handler.on_request = [](net::Request&) {
     return net::Response::text(200, "text/html", "<html>");

@@ -15,8 +15,6 @@
 namespace hearth::app::mlflow {
 namespace {
 
-constexpr int64_t kLatestMillis = 253'402'300'799'999;  // 9999-12-31
-
 using Key = std::tuple<int64_t, int64_t, uint64_t>;  // step, time, bits of the value
 
 uint64_t bits_of(double value) {

@@ -18,6 +18,7 @@ namespace hearth::app::mlflow {
 
 constexpr int64_t kMostTextBytes = 16 << 20;  // of a small file, a value, a dataset's description
 constexpr size_t kMostProblems = 1000;        // kept; further ones are counted
+constexpr int64_t kLatestMillis = 253'402'300'799'999;  // 9999-12-31
 
 struct StoreRun {
   ImportedRun record;  // experiment_id as in the store
@@ -75,8 +76,6 @@ class Store {
   virtual Result<Fetched> fetch(const Holder& holder, const StoreFile& file) = 0;
   // Whether files at such a place can be read from here.
   virtual bool reaches(const std::string& uri) const = 0;
-  // fetch() costs nothing: the files lie on this disk.
-  virtual bool reads_disk() const { return true; }
 
   const std::vector<Error>& problems() const { return problems_; }
   int64_t problem_count() const { return problem_count_; }

@@ -83,7 +83,7 @@ Result<std::vector<ImportCounts>> Target::counts(const std::vector<std::string>&
 Result<std::vector<Artifact>> Target::files(const std::string& holder) {
   return patiently([&] {
     return api_.list<Artifact>("/api/v1/imports/files/" + client::path_part(holder), {},
-                               kMostFiles);
+                               static_cast<size_t>(kMostHeldFiles));
   });
 }
 

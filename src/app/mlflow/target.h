@@ -18,7 +18,6 @@ class Target {
 
   // How long a server may be away before the import gives up.
   static constexpr Duration kPatience = Duration::seconds(180);
-  static constexpr size_t kMostFiles = 1'000'000;  // of one run
   // Of one call.
   static constexpr size_t kMostPoints = 20'000;
 
