@@ -107,26 +107,14 @@ class WholePowerLossTest : public ::testing::Test {
 
   // The server's work, recorded; `sent_` and the marks say what happened.
   os::Recording record() {
-    const std::string root = folder_.file("data");
-    need(os::make_directories(root));
-    std::unique_ptr<os::PowerRecorder> recorder;
-    DatabaseFiles files(recorder);
-    const db::WatchedVfs vfs(files);
-    std::optional<Machine> machine(std::in_place, root, vfs.name());
-    const Identity admin = need(machine->access->authenticate(
-        need(machine->access->bootstrap("root")).value().text, "127.0.0.1", "request"));
-    need(machine->access->add_user(admin, {.name = "ann"}, "default", Grade::member));
-    recorder = need(os::PowerRecorder::start(root));
-    os::set_file_observer(recorder.get());
-    need(machine->jobs->start());
-    for (int i = 0; i < kJobs; ++i) {
-      one_job(*machine, *recorder, i);
-      one_client(*machine, *recorder, i);
-    }
-    const os::Recording recording = need(recorder->recording());
-    os::set_file_observer(nullptr);
-    machine.reset();
-    return recording;
+    return record_machine<Machine>(folder_.file("data"),
+                                   [&](Machine& machine, os::PowerRecorder& recorder) {
+                                     need(machine.jobs->start());
+                                     for (int i = 0; i < kJobs; ++i) {
+                                       one_job(machine, recorder, i);
+                                       one_client(machine, recorder, i);
+                                     }
+                                   });
   }
 
   void one_job(Machine& machine, os::PowerRecorder& recorder, int number) {
@@ -287,10 +275,7 @@ class WholePowerLossTest : public ::testing::Test {
     const std::string root = image.file("data");
     need(os::build_crash_image(recording, cut, random, root, options));
     const Acknowledged wanted = acknowledged_at(recording, cut);
-    if (auto opened = db::open_sqlite({.path = root + "/hearth.db"}); !opened.ok())
-      return opened.error().text();
-    else if (auto checked = (*opened)->check(); !checked.ok())
-      return checked.error().text();
+    if (auto fault = database_fault(root); !fault.empty()) return fault;
     Machine machine(root);
     for (const std::string& id : wanted.jobs)
       if (auto words = lost_of(machine, of(id), wanted); !words.empty())
@@ -414,26 +399,18 @@ TEST_F(WholePowerLossTest, NothingAcknowledgedIsLost) {
 // A suite that still passes with a sync left out would test nothing.
 TEST_F(WholePowerLossTest, ASyncThatIsLeftOutIsFound) {
   const os::Recording recording = record();
-  const std::map<std::string, std::function<bool(const os::FileEvent&)>> left_out = {
-      {"the database's log",
-       [](const os::FileEvent& event) { return event.path.ends_with("-wal"); }},
+  const Syncs syncs = {
+      {"the database's log", is_of_the_wal},
       {"the lines' files",
        [](const os::FileEvent& event) { return event.path.ends_with(".frames"); }},
-      {"objects",
-       [](const os::FileEvent& event) {
-         return event.op == os::FileOp::sync && event.path.find("/objects/") != std::string::npos;
-       }},
+      {"objects", is_sync_of_an_object},
       {"names", [](const os::FileEvent& event) { return event.op == os::FileOp::sync_directory; }},
   };
-  for (const auto& [what, is_left_out] : left_out) {
-    SeededRandom random(7);
-    bool found = false;
-    for (int i = 0; i < 200 && !found; ++i)
-      found = !lost_at(recording, random.below(recording.ops.size() + 1), random,
-                       {.ignore_sync = is_left_out})
-                   .empty();
-    EXPECT_TRUE(found) << what;
-  }
+  EXPECT_EQ(never_missed(syncs, recording,
+                         [&](size_t cut, Random& random, const os::CrashOptions& options) {
+                           return lost_at(recording, cut, random, options);
+                         }),
+            "");
 }
 
 }  // namespace

@@ -120,33 +120,19 @@ class TrackingPowerLossTest : public ::testing::Test {
   }
 
   os::Recording record() {
-    const std::string root = folder_.file("data");
-    need(os::make_directories(root));
-    std::unique_ptr<os::PowerRecorder> recorder;
-    DatabaseFiles files(recorder);
-    const db::WatchedVfs vfs(files);
-    std::optional<Machine> machine(std::in_place, root, vfs.name());
-    const Identity admin = need(machine->access->authenticate(
-        need(machine->access->bootstrap("root")).value().text, "127.0.0.1", "request"));
-    need(machine->access->add_user(admin, {.name = "ann"}, "default", Grade::member));
-    recorder = need(os::PowerRecorder::start(root));
-    os::set_file_observer(recorder.get());
-    {
-      const std::jthread background([&](const std::stop_token& stop) {
-        while (!stop.stop_requested()) {
-          recorder->mark("upkeep begins");
-          machine->upkeep();
-          recorder->mark("upkeep ends");
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-      });
-      one_job(*machine, *recorder);
-      for (int i = 0; i < kClients; ++i) one_client(*machine, *recorder, i);
-    }
-    const os::Recording recording = need(recorder->recording());
-    os::set_file_observer(nullptr);
-    machine.reset();
-    return recording;
+    return record_machine<Machine>(
+        folder_.file("data"), [&](Machine& machine, os::PowerRecorder& recorder) {
+          const std::jthread background([&](const std::stop_token& stop) {
+            while (!stop.stop_requested()) {
+              recorder.mark("upkeep begins");
+              machine.upkeep();
+              recorder.mark("upkeep ends");
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+          });
+          one_job(machine, recorder);
+          for (int i = 0; i < kClients; ++i) one_client(machine, recorder, i);
+        });
   }
 
   double value() {
@@ -297,10 +283,7 @@ class TrackingPowerLossTest : public ::testing::Test {
     const std::string root = image.file("data");
     need(os::build_crash_image(recording, cut, random, root, options));
     const Acknowledged wanted = acknowledged_at(recording, cut);
-    if (auto opened = db::open_sqlite({.path = root + "/hearth.db"}); !opened.ok())
-      return opened.error().text();
-    else if (auto checked = (*opened)->check(); !checked.ok())
-      return checked.error().text();
+    if (auto fault = database_fault(root); !fault.empty()) return fault;
     Machine machine(root);
     for (const char* when : {"at once", "after upkeep", "after collection"}) {
       if (when == std::string_view("after upkeep")) machine.upkeep();
@@ -451,24 +434,16 @@ TEST_F(TrackingPowerLossTest, WhatIsCollectedIsGone) {
 // A suite that still passes with a sync left out would test nothing.
 TEST_F(TrackingPowerLossTest, ASyncThatIsLeftOutIsFound) {
   const os::Recording recording = record();
-  const std::map<std::string, std::function<bool(const os::FileEvent&)>> left_out = {
-      {"the database's log",
-       [](const os::FileEvent& event) { return event.path.ends_with("-wal"); }},
+  const Syncs syncs = {
+      {"the database's log", is_of_the_wal},
       {"the database", [](const os::FileEvent& event) { return event.path.ends_with(".db"); }},
-      {"objects",
-       [](const os::FileEvent& event) {
-         return event.op == os::FileOp::sync && event.path.find("/objects/") != std::string::npos;
-       }},
+      {"objects", is_sync_of_an_object},
   };
-  for (const auto& [what, is_left_out] : left_out) {
-    SeededRandom random(7);
-    bool found = false;
-    for (int i = 0; i < 200 && !found; ++i)
-      found = !lost_at(recording, random.below(recording.ops.size() + 1), random,
-                       {.ignore_sync = is_left_out})
-                   .empty();
-    EXPECT_TRUE(found) << what;
-  }
+  EXPECT_EQ(never_missed(syncs, recording,
+                         [&](size_t cut, Random& random, const os::CrashOptions& options) {
+                           return lost_at(recording, cut, random, options);
+                         }),
+            "");
 }
 
 }  // namespace
