@@ -124,7 +124,7 @@ def history_of(server, run, key):
                          % (API, run.id, key))
     assert answer.status == 200, "run %s: %s" % (run.id, answer.body)
     return [(point["step"], point["timestamp"], point["value"])
-            for point in answer.json()["metrics"]]
+            for point in answer.json().get("metrics", [])]
 
 
 def is_collected(server, run):
