@@ -55,6 +55,9 @@ struct Describe<Reason> {
   }
 };
 
+constexpr size_t kMostFailureLines = 10;
+constexpr size_t kMostFailureLineBytes = 300;
+
 struct Failure {
   FailureClass failure_class = FailureClass::exit;
   std::optional<int64_t> exit_code;
@@ -62,6 +65,7 @@ struct Failure {
   int64_t rank = 0;
   std::string role;
   std::string text, mend;
+  std::vector<std::string> lines;
   bool operator==(const Failure&) const = default;
 };
 template <>
@@ -75,6 +79,7 @@ struct Describe<Failure> {
     f("role", &Failure::role, "of the task that failed first");
     f("text", &Failure::text, "what happened, in words");
     f("mend", &Failure::mend, "what can be done about it");
+    f("lines", &Failure::lines, "what that task wrote last").max(kMostFailureLines);
   }
 };
 

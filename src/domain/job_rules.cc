@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kReserved = "HEARTH_";
 constexpr size_t kLongestLabel = 256;
 constexpr size_t kLongestPattern = 4096;
+constexpr int64_t kMostTasksOfJob = 4096;
 constexpr size_t kLongestVariable = 64 << 10;  // the kernel takes no string over 128 KiB
 
 const Node* find(const Node* node, std::string_view key) {
@@ -97,6 +98,14 @@ class Rules {
     if (!roles && launch && spec_.launch != Launch::plain)
       mistake("launch", launch, format("'{}' without roles", word(spec_.launch)),
               "plain, or roles to launch", "add roles, or take launch out");
+    const bool ranks_alike = spec_.launch == Launch::torchrun || spec_.launch == Launch::mpi;
+    if (roles && ranks_alike && spec_.roles.size() > 1)
+      mistake("roles", roles, format("{} roles", spec_.roles.size()),
+              format("one role with launch: {}", word(spec_.launch)),
+              "make one role of them, or write launch: plain");
+    if (roles && tasks_of(spec_) > kMostTasksOfJob)
+      mistake("roles", roles, format("{} replicas in all", tasks_of(spec_)),
+              format("at most {}", kMostTasksOfJob), "ask for fewer replicas");
   }
 
   void commands() {
@@ -142,6 +151,11 @@ class Rules {
     for (const auto& [name, value] : spec_.env) {
       if (name.starts_with(kReserved)) reserved("env." + name, find(env, name), name);
       if (value.size() > kLongestVariable) too_long("env." + name, find(env, name), value.size());
+      const auto& set = launch_variables(spec_.launch);
+      if (std::find(set.begin(), set.end(), name) != set.end())
+        mistake("env." + name, find(env, name), format("the name '{}'", name),
+                format("names that launch: {} does not set", word(spec_.launch)),
+                "take it out, or write launch: plain");
     }
     const Node* secrets = root_.find("secrets");
     std::set<std::string_view> seen;

@@ -45,16 +45,12 @@ Result<void> check_runnable(const JobSpec& spec) {
   if (!spec.code.git.empty())
     not_yet("code.git", "a git repository", "a directory in this version",
             "clone it and write code: DIRECTORY");
-  if (spec.launch != Launch::plain)
-    not_yet("launch", format("'{}', which this version does not run", word(spec.launch)), "plain",
-            "run one process, with command in place of roles");
-  if (spec.roles.size() > 1)
-    not_yet("roles", format("{} roles", spec.roles.size()), "one role in this version",
-            "keep one of them");
-  for (const auto& [name, role] : spec.roles)
-    if (role.replicas > 1)
-      not_yet(format("roles.{}.replicas", name), format("{} replicas", role.replicas),
-              "1 in this version", "write replicas: 1");
+  const Launch launch = spec.launch;
+  if (launch != Launch::plain && launch != Launch::torchrun && launch != Launch::mpi)
+    not_yet("launch", format("'{}', which this version does not run", word(launch)),
+            "plain, torchrun or mpi in this version",
+            "write launch: plain; HEARTH_PEERS, HEARTH_COORDINATOR and HEARTH_PORTS say where the "
+            "others are");
   if (errors.empty()) return {};
   Error error = mistakes_error(std::move(errors));
   error.detail = "the job file is right, but this version cannot run it yet";
@@ -64,6 +60,27 @@ Result<void> check_runnable(const JobSpec& spec) {
 std::map<std::string, Role> roles_of(const JobSpec& spec) {
   if (!spec.roles.empty()) return spec.roles;
   return {{"worker", Role{.replicas = 1, .command = spec.command, .resources = spec.resources}}};
+}
+
+int64_t tasks_of(const JobSpec& spec) {
+  int64_t count = 0;
+  for (const auto& [name, role] : roles_of(spec)) count += role.replicas;
+  return count;
+}
+
+const std::vector<std::string_view>& launch_variables(Launch launch) {
+  static const std::vector<std::string_view> none;
+  static const std::vector<std::string_view> torchrun{
+      "RANK",          "WORLD_SIZE",       "LOCAL_RANK",       "LOCAL_WORLD_SIZE",
+      "GROUP_RANK",    "GROUP_WORLD_SIZE", "ROLE_RANK",        "ROLE_WORLD_SIZE",
+      "ROLE_NAME",     "MASTER_ADDR",      "MASTER_PORT",      "PET_NNODES",
+      "PET_NODE_RANK", "PET_MASTER_ADDR",  "PET_MASTER_PORT",  "PET_RDZV_BACKEND",
+      "PET_RDZV_ID",   "PET_RDZV_CONF",    "PET_RDZV_ENDPOINT"};
+  static const std::vector<std::string_view> mpi{
+      "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_no_tree_spawn",
+      "OMPI_MCA_orte_leave_session_attached"};
+  if (launch == Launch::torchrun) return torchrun;
+  return launch == Launch::mpi ? mpi : none;
 }
 
 std::string place_of(const DatasetUse& use) {

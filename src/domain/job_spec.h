@@ -142,8 +142,8 @@ struct JobSpec {
 // Decodes and checks a job file: field errors and rules between fields, all at once.
 Result<JobSpec> parse_job_yaml(std::string_view text);
 Result<JobSpec> parse_job_node(const Node& node);  // the same for JSON bodies
-// What is decoded but cannot run yet (venv, images, git, services, more than one role or replica),
-// refused in words that say so; nothing when it can run.
+// What is decoded but cannot run yet (venv, images, git, services, most launch contracts), refused
+// in words that say so; nothing when it can run.
 Result<void> check_runnable(const JobSpec& spec);
 // "params.lr=0.1" applied to the tree before decoding; errors as for the file. The value follows
 // the rules of a YAML scalar, or is a list or map in brackets; what the file does not have yet is
@@ -151,6 +151,10 @@ Result<void> check_runnable(const JobSpec& spec);
 Result<void> apply_set(Node& root, std::string_view assignment);
 // The roles in order; a job without `roles` has one named "worker" with its command and resources.
 std::map<std::string, Role> roles_of(const JobSpec& spec);
+// Tasks of an attempt: the replicas of all roles.
+int64_t tasks_of(const JobSpec& spec);
+// Variables that a launch contract sets, which the job file must leave to it.
+const std::vector<std::string_view>& launch_variables(Launch launch);
 // Replaces ${params.x}: in a text command by a reference to the variable HEARTH_PARAM_x, quoted so
 // that the value stays one word whatever it holds (inside single quotes, double quotes, $( ) and
 // here-documents too); in words by the value itself. $${params.x} stays as the text ${params.x}.

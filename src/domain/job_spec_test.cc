@@ -79,5 +79,43 @@ TEST(JobSpec, OtherForms) {
   EXPECT_EQ(runnable.error().errors[0].path, "code.git");
 }
 
+std::vector<std::string> places(const Result<void>& checked) {
+  std::vector<std::string> all;
+  if (!checked.ok())
+    for (const FieldError& error : checked.error().errors) all.push_back(error.path);
+  return all;
+}
+
+TEST(JobSpec, GangsRunUnderThreeContracts) {
+  const auto file = [](const std::string& rest) {
+    return "hearth: 1\nname: a\n" + rest + "roles: {worker: {replicas: 2, command: w}" +
+           (rest.find("tf") == std::string::npos ? "}\n" : ", ps: {command: p}}\n");
+  };
+  for (const char* const launch : {"plain", "torchrun", "mpi"}) {
+    const JobSpec spec = good(file(std::string("launch: ") + launch + "\n"));
+    EXPECT_EQ(places(check_runnable(spec)), std::vector<std::string>{}) << launch;
+    EXPECT_EQ(tasks_of(spec), 2);
+  }
+  for (const char* const launch : {"tf", "dmlc", "jax", "paddle"})
+    EXPECT_EQ(places(check_runnable(good(file(std::string("launch: ") + launch + "\n")))),
+              std::vector<std::string>{"launch"});
+  const auto wrong = [](const std::string& text) {
+    const auto spec = parse_job_yaml(text);
+    EXPECT_FALSE(spec.ok());
+    return spec.ok() ? "" : spec.error().errors.at(0).path;
+  };
+  EXPECT_EQ(wrong("hearth: 1\nname: a\nlaunch: torchrun\nroles: {a: {command: x}, b: {command: "
+                  "y}}\n"),
+            "roles");
+  EXPECT_EQ(wrong("hearth: 1\nname: a\nroles: {a: {replicas: 4096, command: x}, b: {command: "
+                  "y}}\n"),
+            "roles");
+  EXPECT_EQ(wrong("hearth: 1\nname: a\nlaunch: torchrun\nenv: {RANK: \"0\"}\nroles: {a: "
+                  "{command: x}}\n"),
+            "env.RANK");
+  // Under `plain` it is a name like any other.
+  EXPECT_TRUE(parse_job_yaml("hearth: 1\nname: a\nenv: {RANK: \"0\"}\ncommand: x\n").ok());
+}
+
 }  // namespace
 }  // namespace hearth

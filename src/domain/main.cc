@@ -1,4 +1,5 @@
-// job_docs write|check ROOT: docs/job-file.md and api/job.schema.json out of the field lists.
+// job_docs write|check ROOT: docs/job-file.md, docs/topology-file.md and their schemas in api/, out
+// of the field lists.
 // `check` (a ctest) fails when the files differ from what the field lists say.
 #include <cstdio>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "domain/codec.h"
 #include "domain/job_spec.h"
 #include "domain/schema.h"
+#include "domain/topology.h"
 
 namespace hearth {
 namespace {
@@ -64,6 +66,18 @@ text `${params.lr}`.
 **Changing values on the command line.** `hearth job submit job.yaml --set params.lr=0.1 --set
 resources.gpus=2 --set datasets[0].at=data`: a path and a value as in the file.
 
+**More than one process.** `roles` in place of `command` and `resources`:
+
+```yaml
+launch: torchrun
+roles:
+  worker: {replicas: 4, command: python3 train.py, resources: {gpus: 1, cpus: 2, memory: 8GiB}}
+```
+
+All processes of an attempt start together or not at all, and end together: when one fails, the
+others get SIGTERM, ten seconds, then SIGKILL. How they find each other is the contract that
+`launch` names; see [Gangs](gangs.md).
+
 )";
 
 constexpr std::string_view kRules = R"(## Rules between fields
@@ -77,6 +91,58 @@ constexpr std::string_view kRules = R"(## Rules between fields
 - A variable comes from `env` or from `secrets`. Names that begin with `HEARTH_` are Hearth's
   own.
 - `ref` stands beside `git`; `directory` and `git` exclude each other.
+- `launch: torchrun` and `launch: mpi` take one role; `env` sets none of the contract's variables.
+
+)";
+
+constexpr std::string_view kTopologyIntroduction = R"(# The topology file
+
+<!-- Made from src/domain/topology.cc by `job_docs write`; not edited by hand. -->
+
+`hearth up --topology FILE` lends the local executor nodes and GPUs that are not there. Jobs
+then run as real processes of this one machine, placed, bound and told as if the nodes were
+real: to try gangs, fractions, racks and pools without the hardware, and to test with. Without
+the file the executor says what this machine has.
+
+**What is lent is not real.** A task that is granted a lent GPU finds its UUID in
+`CUDA_VISIBLE_DEVICES`, and CUDA finds no such device. CPUs and memory are counted as the file
+says, while all tasks share this machine's own; a task's memory limit holds as ever. `hearth
+status`, `hearth node list` and `hearth doctor` say that nodes are lent. GPUs that this machine
+really has are not given out while a file is in use.
+
+```yaml
+# yaml-language-server: $schema=topology.schema.json
+hearth: 1
+nodes:
+  - name: node-0
+    pool: train
+    rack: rack-a
+    cpus: 16
+    memory: 64GiB
+    numa:
+      - {name: numa0, cpus: 8, memory: 32GiB}
+      - {name: numa1, cpus: 8, memory: 32GiB}
+    gpus:
+      - {uuid: GPU-lent-0, model: H100, memory: 80GiB, numa: numa0, link: nvlink0}
+      - {uuid: GPU-lent-1, model: H100, memory: 80GiB, numa: numa1, link: nvlink0}
+    gpu_bandwidth: [[0, 300], [300, 0]]
+    network_bandwidth: 25
+  - {name: node-1, pool: train, rack: rack-a, cpus: 16, memory: 64GiB}
+```
+
+The schema for editors is `api/topology.schema.json`; JSON is taken as well as YAML. Mistakes
+come all at once, each with its place, line, what was found, what is allowed and the mend, and
+the server does not start with one. **Bandwidths** are what somebody measured or was told; none
+is made up from a model's name, and one that is left out is unknown. A job that runs on a node
+which a later file no longer has goes on; new tasks are not placed there.
+
+)";
+
+constexpr std::string_view kTopologyRules = R"(## Rules between fields
+
+- A node's name and a GPU's UUID stand once in the file.
+- A GPU's `numa` is one of its node's cells; cells have no more CPUs and memory than the node.
+- `gpu_bandwidth` has a row and a column for each GPU, and says the same both ways.
 
 )";
 
@@ -128,15 +194,15 @@ void add_tables(const Type& type, std::set<std::string_view>& seen, std::string&
   for (const Field& field : at->fields) add_tables(*field.type, seen, out);
 }
 
-std::string page() {
-  std::string out(kIntroduction);
+std::string page(std::string_view introduction, const Type& type, std::string_view rules) {
+  std::string out(introduction);
   std::set<std::string_view> seen;
-  add_tables(type_of<JobSpec>(), seen, out);
-  return out.append(kRules.substr(0, kRules.size() - 1));
+  add_tables(type, seen, out);
+  return out.append(rules.substr(0, rules.size() - 1));
 }
 
-Result<std::string> schema() {
-  const Node node = TRY(parse_json(job_file_schema()));
+Result<std::string> pretty_schema(const std::string& json) {
+  const Node node = TRY(parse_json(json));
   std::string out;
   pretty(node, 0, out);
   return out + "\n";
@@ -152,18 +218,26 @@ bool same(const std::string& path, const std::string& wanted) {
 }
 
 int run(const std::string& verb, const std::string& root) {
-  const auto json = schema();
-  CHECK(json.ok());
-  const std::string page_path = root + "/docs/job-file.md";
-  const std::string schema_path = root + "/api/job.schema.json";
-  if (verb == "check") {
-    const bool page_same = same(page_path, page());  // both are told, not the first alone
-    return same(schema_path, *json) && page_same ? 0 : 1;
+  const auto job = pretty_schema(job_file_schema());
+  const auto topology = pretty_schema(topology_file_schema());
+  CHECK(job.ok() && topology.ok());
+  const std::pair<std::string, std::string> files[] = {
+      {root + "/docs/job-file.md", page(kIntroduction, type_of<JobSpec>(), kRules)},
+      {root + "/api/job.schema.json", *job},
+      {root + "/docs/topology-file.md",
+       page(kTopologyIntroduction, type_of<TopologyFile>(), kTopologyRules)},
+      {root + "/api/topology.schema.json", *topology}};
+  bool good = true;
+  for (const auto& [path, text] : files) {  // all are told, not the first alone
+    if (verb == "check") {
+      good &= same(path, text);
+      continue;
+    }
+    std::ofstream out(path);
+    out << text;
+    good &= out.good();
   }
-  std::ofstream(page_path) << page();
-  std::ofstream out(schema_path);
-  out << *json;
-  return out.good() ? 0 : 1;
+  return good ? 0 : 1;
 }
 
 }  // namespace

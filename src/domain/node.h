@@ -33,16 +33,37 @@ struct Describe<Gpu> {
   }
 };
 
+struct NumaCell {
+  std::string name;
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  bool operator==(const NumaCell&) const = default;
+};
+template <>
+struct Describe<NumaCell> {
+  static constexpr std::string_view name = "NumaCell", doc = "One NUMA node of a machine.";
+  static void fields(Fields<NumaCell>& f) {
+    f("name", &NumaCell::name, "as its GPUs name it");
+    f("cpus", &NumaCell::cpus, "its cores");
+    f("memory_bytes", &NumaCell::memory_bytes, "its memory");
+  }
+};
+
 struct NodeInfo {
   std::string name, pool;
   double cpus = 0;
   int64_t memory_bytes = 0;
   std::vector<Gpu> gpus;
+  std::vector<NumaCell> numa;
+  // GB/s between each two GPUs, in the order of `gpus`; empty where nobody measured it.
+  std::vector<std::vector<double>> gpu_bandwidth;
+  double network_bandwidth = 0;  // GB/s to its rack; 0: nobody measured it
   std::string rack, spine;
   std::map<std::string, std::string> labels;
   bool ready = true;
   bool cordoned = false;
   std::string problem;
+  bool lent = false;  // by a topology file: neither the node nor its GPUs are real
   bool operator==(const NodeInfo&) const = default;
 };
 template <>
@@ -54,12 +75,18 @@ struct Describe<NodeInfo> {
     f("cpus", &NodeInfo::cpus, "cores for tasks");
     f("memory_bytes", &NodeInfo::memory_bytes, "memory for tasks");
     f("gpus", &NodeInfo::gpus, "its GPUs");
+    f("numa", &NodeInfo::numa, "its NUMA nodes");
+    f("gpu_bandwidth", &NodeInfo::gpu_bandwidth,
+      "GB/s between each two GPUs, as measured or given; empty: unknown");
+    f("network_bandwidth", &NodeInfo::network_bandwidth,
+      "GB/s to its rack, as measured or given; 0: unknown");
     f("rack", &NodeInfo::rack, "cell above");
     f("spine", &NodeInfo::spine, "cell above the rack");
     f("labels", &NodeInfo::labels, "for people and constraints");
     f("ready", &NodeInfo::ready, "takes tasks");
     f("cordoned", &NodeInfo::cordoned, "an admin has closed it to new tasks");
     f("problem", &NodeInfo::problem, "why it is not ready");
+    f("lent", &NodeInfo::lent, "by a topology file: neither it nor its GPUs are real");
   }
 };
 

@@ -15,6 +15,7 @@
 #include "domain/project.h"
 #include "domain/run.h"
 #include "domain/scalar.h"
+#include "domain/topology.h"
 #include "domain/wire/api.h"
 #include "domain/wire/sync.h"
 #include "domain/wire/task_spec.h"
@@ -162,7 +163,8 @@ using Described =
                    GitState, Job, Place, Attempt, Marks, Task, Reason, Failure, Phase, Environment,
                    CodeSource, Command, Param, Resources, Role, DatasetUse, CheckpointOutput,
                    ModelOutput, Outputs, Retries, Notify, JobSpec, Model, ModelVersion, Gpu,
-                   NodeInfo, Token, Secret, Project, User, Membership, Artifact, Checkpoint>;
+                   NodeInfo, NumaCell, TopologyFile, LentNode, LentNuma, LentGpu, Peer, Token,
+                   Secret, Project, User, Membership, Artifact, Checkpoint>;
 using DescribedToo =
     testing::Types<Experiment, LatestMetric, UsedDataset, Run, LiveHistoryItem, SyncHead, LiveValue,
                    SyncAnswer, StateRecord, TaskRecord, TaskDataset, TaskSpec>;

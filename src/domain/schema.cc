@@ -8,6 +8,7 @@
 #include "domain/codec.h"
 #include "domain/job_spec.h"
 #include "domain/scalar.h"
+#include "domain/topology.h"
 #include "domain/words.h"
 
 namespace hearth {
@@ -349,27 +350,41 @@ std::string json_schema(const Type& type, SchemaFor use, const std::string& ref_
   return Schemas(use, ref_prefix, need).whole(type);
 }
 
-std::string job_file_schema() {
+namespace {
+
+std::string file_schema(const Type& type, std::string_view id, std::string_view title,
+                        std::string_view one_of) {
   std::vector<const Type*> waiting;
   std::set<std::string_view> seen;
-  const std::function<void(const Type&)> need = [&](const Type& type) {
-    if (seen.insert(type.name).second) waiting.push_back(&type);
+  const std::function<void(const Type&)> need = [&](const Type& nested) {
+    if (seen.insert(nested.name).second) waiting.push_back(&nested);
   };
-  const Type& job = type_of<JobSpec>();
-  seen.insert(job.name);
+  seen.insert(type.name);
   ObjectText out;
   out.text("$schema", kDialect);
-  out.text("$id", "urn:hearth:job-file:1");
-  out.text("title", "Hearth job file, version 1");
-  out.merge(json_schema(job, SchemaFor::file, "#/$defs/", need));
-  out.raw("oneOf", R"([{"required":["command"]},{"required":["roles"]}])");
+  out.text("$id", id);
+  out.text("title", title);
+  out.merge(json_schema(type, SchemaFor::file, "#/$defs/", need));
+  if (!one_of.empty()) out.raw("oneOf", std::string(one_of));
   ObjectText defs;
   for (size_t i = 0; i < waiting.size(); ++i) {
-    const Type& type = *waiting[i];
-    defs.raw(type.name, json_schema(type, SchemaFor::file, "#/$defs/", need));
+    const Type& nested = *waiting[i];
+    defs.raw(nested.name, json_schema(nested, SchemaFor::file, "#/$defs/", need));
   }
   out.raw("$defs", defs.done());
   return out.done();
+}
+
+}  // namespace
+
+std::string job_file_schema() {
+  return file_schema(type_of<JobSpec>(), "urn:hearth:job-file:1", "Hearth job file, version 1",
+                     R"([{"required":["command"]},{"required":["roles"]}])");
+}
+
+std::string topology_file_schema() {
+  return file_schema(type_of<TopologyFile>(), "urn:hearth:topology-file:1",
+                     "Hearth topology file, version 1", "");
 }
 
 std::string markdown_table(const Type& type) {

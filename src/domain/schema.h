@@ -19,6 +19,8 @@ std::string json_schema(const Type& type, SchemaFor use, const std::string& ref_
                         const std::function<void(const Type&)>& need);
 // A whole document with $defs: what `hearth job schema` prints and editors use.
 std::string job_file_schema();
+// The same of the topology file (domain/topology.h).
+std::string topology_file_schema();
 // A Markdown table of the fields: name, type with bounds, default, meaning. Types that have a table
 // of their own are linked as #name.
 std::string markdown_table(const Type& type);

@@ -10,12 +10,15 @@ struct Above {
   std::string numa, link;
 };
 
-void collect(const Cell& cell, Above above, std::vector<Above>& of_gpus) {
+void collect(const Cell& cell, Above above, std::vector<Above>& of_gpus, NodeInfo& node) {
   const std::string label = format("{}{}", name(cell.kind), cell.index);
-  if (cell.kind == CellKind::numa) above.numa = label;
+  if (cell.kind == CellKind::numa) {
+    above.numa = label;
+    node.numa.push_back({label, static_cast<double>(cell.cpus.size()), cell.memory});
+  }
   if (cell.kind == CellKind::nvlink || cell.kind == CellKind::pcie_switch) above.link = label;
   if (cell.kind == CellKind::gpu) of_gpus[static_cast<size_t>(cell.gpus.front())] = above;
-  for (const Cell& child : cell.children) collect(child, above, of_gpus);
+  for (const Cell& child : cell.children) collect(child, above, of_gpus, node);
 }
 
 }  // namespace
@@ -26,7 +29,7 @@ NodeInfo node_info(const std::string& name, const Machine& machine, const Topolo
   if (machine.cpus) node.cpus = machine.cpus->usable();
   if (machine.memory) node.memory_bytes = machine.memory->usable();
   std::vector<Above> above(topology.gpus.size());
-  collect(topology.root, {}, above);
+  collect(topology.root, {}, above, node);
   for (size_t i = 0; i < topology.gpus.size(); ++i) {
     const GpuDevice& device = topology.gpus[i];
     Gpu gpu;

@@ -326,7 +326,7 @@ struct Describe<KeptBackup> {
 
 struct ServerStatus {
   bool ready = true;
-  std::string version, server_id, url, refusing, mend;
+  std::string version, server_id, url, refusing, mend, lent;
   std::optional<KeptBackup> last_backup;
   double uptime_seconds = 0, clock_ahead_seconds = 0;
   std::map<std::string, int64_t> jobs;
@@ -347,6 +347,7 @@ struct Describe<ServerStatus> {
       "its clock less the machine's, whose jumps it leaves out while jobs run");
     f("uptime_seconds", &ServerStatus::uptime_seconds, "since its start");
     f("jobs", &ServerStatus::jobs, "how many jobs are in each state");
+    f("lent", &ServerStatus::lent, "which nodes a topology file lends, in words");
   }
 };
 

@@ -31,6 +31,32 @@ struct Describe<TaskDataset> {
   }
 };
 
+// One task of an attempt, as the others see it.
+struct Peer {
+  std::string role;
+  int64_t rank = 0;
+  std::string node;
+  std::string address;     // where it listens
+  int64_t first_port = 0;  // of kPortsOfTask in a row; 0: none was allotted
+  int64_t gpus = 0;
+  bool operator==(const Peer&) const = default;
+};
+template <>
+struct Describe<Peer> {
+  static constexpr std::string_view name = "Peer", doc = "One task of an attempt.";
+  static void fields(Fields<Peer>& f) {
+    f("role", &Peer::role, "role");
+    f("rank", &Peer::rank, "from 0, over all roles");
+    f("node", &Peer::node, "node it was placed on");
+    f("address", &Peer::address, "where it listens");
+    f("first_port", &Peer::first_port, "of its ports; 0: none was allotted");
+    f("gpus", &Peer::gpus, "how many it was granted");
+  }
+};
+// Ports that each task of a gang has to itself: the first is the one that launch contracts use, the
+// others are the user's.
+constexpr int64_t kPortsOfTask = 8;
+
 struct TaskSpec {
   int64_t protocol = kShimProtocol;
   std::string task_id, attempt_id, job_id, job_name, run_id, project, experiment;
@@ -38,6 +64,11 @@ struct TaskSpec {
   int64_t epoch = 1;
   std::string role = "worker";
   int64_t rank = 0, world_size = 1;
+  std::string node;  // it was placed on; a lent one need not be this machine's name
+  Launch launch = Launch::plain;
+  std::vector<Peer> peers;  // by rank; addresses and ports are the executor's to fill in
+  std::string interface;    // network interface of these addresses; "": any
+  std::string gang_secret;  // the same for all tasks of the attempt, nobody else's
   Environment environment;
   Command command;
   std::map<std::string, Param> params;
@@ -79,6 +110,11 @@ struct Describe<TaskSpec> {
     f("role", &TaskSpec::role, "role");
     f("rank", &TaskSpec::rank, "from 0");
     f("world_size", &TaskSpec::world_size, "tasks of the attempt");
+    f("node", &TaskSpec::node, "where it was placed");
+    f("launch", &TaskSpec::launch, "how the tasks of the attempt find each other");
+    f("peers", &TaskSpec::peers, "the tasks of the attempt");
+    f("interface", &TaskSpec::interface, "network interface of their addresses");
+    f("gang_secret", &TaskSpec::gang_secret, "known to the tasks of the attempt alone");
     f("environment", &TaskSpec::environment, "runtime");
     f("command", &TaskSpec::command, "what to run");
     f("params", &TaskSpec::params, "parameters");
