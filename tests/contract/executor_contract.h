@@ -104,6 +104,35 @@ TEST_P(ExecutorContract, AGangIsStartedWhole) {
   EXPECT_EQ(found().size(), 3U);
 }
 
+TEST_P(ExecutorContract, AGangWithAWrongMemberStartsNobody) {
+  Launch launch = make_launch("end=hangs", 3);
+  for (auto& node : launch.nodes) node = node_;
+  launch.tasks.back().task_id = "no id";
+  EXPECT_FALSE(executor_->start(launch).ok());
+  EXPECT_TRUE(found().empty());
+  EXPECT_TRUE(witness_.of(launch.tasks[0].task_id).empty());
+}
+
+// Who dies takes nobody along here: that the others are stopped is decided above.
+TEST_P(ExecutorContract, MembersOfAGangEndOneByOneAndAreForgottenTogether) {
+  Launch launch = make_launch("end=hangs", 3);
+  for (auto& node : launch.nodes) node = node_;
+  launch.tasks[1].env["MOCK_TASK"] = "run=10ms";
+  ASSERT_TRUE(executor_->start(launch).ok());
+  started_.push_back(launch.attempt_id);
+  for (const auto& task : launch.tasks) tasks_.push_back(task.task_id);
+  ASSERT_TRUE(witness_.wait_over(launch.tasks[1].task_id));
+  int alive = 0;
+  for (const Found& one : found()) alive += one.alive;
+  EXPECT_EQ(alive, 2);
+  EXPECT_EQ(executor_->forget(launch.attempt_id).error().code, Code::conflict);
+  EXPECT_TRUE(executor_->start(launch).ok());  // still the same start
+  ASSERT_TRUE(executor_->stop(launch.attempt_id, Duration::seconds(10)).ok());
+  for (const auto& task : launch.tasks) EXPECT_TRUE(witness_.wait_over(task.task_id));
+  EXPECT_TRUE(executor_->forget(launch.attempt_id).ok());
+  EXPECT_TRUE(found().empty());
+}
+
 TEST_P(ExecutorContract, StopEndsWhatHangs) {
   const Launch launch = start("end=hangs", 2);
   const auto known = found();

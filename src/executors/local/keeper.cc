@@ -175,7 +175,7 @@ void LocalExecutor::check_health() {
     next_health_ = clock_.steady() + options_.health_every;
     known = topology_.gpus;
   }
-  if (gpus_ == nullptr) return;
+  if (gpus_ == nullptr || !options_.lent.empty()) return;
   auto list = gpus_->list();
   // One that does not answer has lost its names: those known so far stay, so that it is seen as a
   // sick GPU and not as another one.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <functional>
+#include <set>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,6 +12,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "executors/local/ports.h"
 #include "executors/local/shim_group.h"
 #include "executors/local/stale_groups.h"
 #include "hw/machine.h"
@@ -145,6 +148,31 @@ Result<std::vector<LocalExecutor::Tracked>> LocalExecutor::spawn_all(
   return started;
 }
 
+// The topology file may be another one than when the attempt was placed.
+Result<void> LocalExecutor::check_nodes(const Launch& launch) const {
+  if (options_.lent.empty()) return {};
+  for (const std::string& name : launch.nodes) {
+    const bool known = std::any_of(options_.lent.begin(), options_.lent.end(),
+                                   [&](const NodeInfo& node) { return node.name == name; });
+    if (!known)
+      return Error::unavailable(format("there is no node {} in the topology file", name),
+                                "start the server with the file that has it");
+  }
+  return {};
+}
+
+Result<Launch> LocalExecutor::with_ports(const Launch& launch) const {
+  std::set<int64_t> held;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, task] : tasks_)
+      if (!task.over() && task.folder.first_port != 0) held.insert(task.folder.first_port);
+  }
+  Launch whole = launch;
+  TRY(allot_ports(whole.tasks, std::hash<std::string>{}(launch.attempt_id), held));
+  return whole;
+}
+
 Result<void> LocalExecutor::start(const Launch& launch) {
   const std::lock_guard one_at_a_time(start_mutex_);
   const auto there = TRY(read_attempt(options_.work_directory, launch.attempt_id));
@@ -164,7 +192,8 @@ Result<void> LocalExecutor::start(const Launch& launch) {
       return Error::unavailable(format("this machine runs {} tasks already", tasks_.size()));
     }
   }
-  const auto folders = TRY(write_attempt(options_.work_directory, launch));
+  TRY(check_nodes(launch));
+  const auto folders = TRY(write_attempt(options_.work_directory, TRY(with_ports(launch))));
   auto started = spawn_all(folders);
   if (!started.ok()) {
     ignore(os::remove_tree(options_.work_directory + "/" + launch.attempt_id));
@@ -261,7 +290,7 @@ void LocalExecutor::watch(Watcher* watcher) {
   if (watcher == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
-    events_.push(NodeEvent{node()});
+    for (NodeInfo& one : nodes()) events_.push(NodeEvent{std::move(one)});
   }
   wake();
 }
@@ -276,7 +305,12 @@ NodeInfo LocalExecutor::node() const {
 
 Result<std::vector<NodeInfo>> LocalExecutor::topology() {
   const std::lock_guard lock(mutex_);
-  return std::vector<NodeInfo>{node()};
+  return nodes();
+}
+
+std::vector<NodeInfo> LocalExecutor::nodes() const {
+  if (!options_.lent.empty()) return options_.lent;
+  return {node()};
 }
 
 Capabilities LocalExecutor::capabilities() {

@@ -2,6 +2,7 @@
 // of the server's unit, so that the server may stop, crash or be replaced while they run.
 //
 //   WORK/ATTEMPT/TASK/        task.json (0600), shim.log, drained; all else is the shim's
+//   WORK/ATTEMPT/gang/        where `launch: mpi` hands commands from rank to rank (shim/gang.h)
 //
 // An attempt's folder appears whole (written as ATTEMPT.new, then renamed). Nothing is synced: a
 // power loss ends the tasks too, and what they had acknowledged lies in the server's database. A
@@ -12,6 +13,9 @@
 // (or whatever an earlier server left behind) `hearth shim --drain DIR` is run until it exits with
 // 0; only then the task counts as ended. No bare pid is trusted: own children are held by pidfd,
 // others by the lock file's holder, looked at again after its pidfd is open.
+//
+// Nodes that LocalOptions::lent names take the place of the one that is there: a task of any of
+// them is a process of this machine like every other, bound to what it was granted by name alone.
 #pragma once
 
 #include <map>
@@ -43,6 +47,7 @@ struct LocalOptions {
   std::vector<std::string> environment;                     // of shims; empty: this process's own
   std::string node_name;                                    // "": the host's name
   std::string pool = "local";
+  std::vector<NodeInfo> lent;                     // nodes that are not there; empty: this machine
   double reserved_cpus = 0;                       // kept back for the server
   int64_t reserved_memory = 0;                    // bytes
   std::string nvml;                               // as hw::Gpus::open
@@ -102,6 +107,9 @@ class LocalExecutor : public Executor {
   os::TreeQuery tree_of(const Tracked& task) const;
   Tracked& adopt(const TaskFolder& folder);  // one that an earlier server started
   NodeInfo node() const;
+  std::vector<NodeInfo> nodes() const;
+  Result<void> check_nodes(const Launch& launch) const;
+  Result<Launch> with_ports(const Launch& launch) const;
 
   // The keeper thread (keeper.cc): ends, deadlines, drains, health. Those named _locked are called
   // under mutex_.

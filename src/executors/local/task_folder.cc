@@ -1,10 +1,14 @@
 #include "executors/local/task_folder.h"
 
 #include <algorithm>
+#include <cerrno>
+
+#include <sys/stat.h>
 
 #include "base/format.h"
 #include "base/id.h"
 #include "domain/codec.h"
+#include "executors/local/ports.h"
 #include "os/files.h"
 
 namespace hearth::executors {
@@ -33,9 +37,30 @@ Result<void> write_task(const std::string& folder, const TaskSpec& task) {
   return os::set_mode(folder, folder_mode(task));
 }
 
+Result<void> give_to_task(const std::string& path, const TaskSpec& task) {
+  if (task.uid < 0) return {};
+  return os::set_owner(path, static_cast<uid_t>(task.uid),
+                       static_cast<gid_t>(task.gid < 0 ? task.uid : task.gid));
+}
+
+// What the tasks of a gang that mpirun starts in share: a pipe for each rank but the first, through
+// which it is told what to run. See shim/gang.h.
+Result<void> write_gang_folder(const std::string& folder, const Launch& launch) {
+  TRY(os::make_directory(folder, 0700));
+  for (const TaskSpec& task : launch.tasks) {
+    const std::string pipe = format("{}/rank-{}", folder, task.rank);
+    if (task.rank == 0) continue;
+    if (::mkfifo(pipe.c_str(), 0600) != 0) return Error::from_errno("making " + pipe, errno);
+    TRY(give_to_task(pipe, task));
+  }
+  return give_to_task(folder, launch.tasks.front());
+}
+
 Result<void> write_tasks(const std::string& folder, const Launch& launch) {
   TRY(os::make_directory(folder, 0700));
   for (const TaskSpec& task : launch.tasks) TRY(write_task(folder + "/" + task.task_id, task));
+  if (launch.tasks.front().launch == hearth::Launch::mpi)
+    TRY(write_gang_folder(folder + "/gang", launch));
   return os::set_mode(folder, folder_mode(launch.tasks.front()));
 }
 
@@ -58,7 +83,8 @@ Result<std::vector<TaskFolder>> write_attempt(const std::string& work, const Lau
     folders.push_back({.attempt_id = launch.attempt_id,
                        .task_id = task.task_id,
                        .epoch = launch.epoch,
-                       .path = final + "/" + task.task_id});
+                       .path = final + "/" + task.task_id,
+                       .first_port = first_port_of(task)});
   }
   return folders;
 }
@@ -76,7 +102,10 @@ Result<std::vector<TaskFolder>> read_attempt(const std::string& work, const std:
     if (!text.ok()) return text.error();
     // After a power loss the order may be torn; what the shim can make of it is its own affair.
     const auto spec = from_json<TaskSpec>(*text, Origin::server, kMostOrderBytes);
-    if (spec.ok()) folder.epoch = spec->epoch;
+    if (spec.ok()) {
+      folder.epoch = spec->epoch;
+      folder.first_port = first_port_of(*spec);
+    }
     folders.push_back(std::move(folder));
   }
   return folders;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "domain/wire/protocol.h"
+#include "domain/wire/task_spec.h"
 #include "executors/executor.h"
 #include "os/process.h"
 
@@ -14,7 +15,8 @@ namespace hearth::executors {
 struct TaskFolder {
   std::string attempt_id, task_id;
   int64_t epoch = 1;
-  std::string path;  // WORK/ATTEMPT/TASK
+  std::string path;        // WORK/ATTEMPT/TASK
+  int64_t first_port = 0;  // of its row; 0: it has none
 
   std::string order() const { return path + "/task.json"; }
   std::string lock() const { return path + "/lock"; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/id.h"
 
 namespace hearth::executors {
 namespace {
@@ -84,6 +85,7 @@ Result<void> MockExecutor::start(const Launch& launch) {
   }
   std::vector<MockTask> scripts;
   for (const TaskSpec& spec : launch.tasks) {
+    if (!is_id(spec.task_id)) return Error::invalid("a task's id is no id");
     scripts.push_back(options_.script ? options_.script(spec) : script_of(spec));
     if (!scripts.back().start_error.empty()) return Error::unavailable(scripts.back().start_error);
   }
