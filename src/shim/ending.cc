@@ -25,7 +25,11 @@ FailureClass class_of(const std::string& word) {
   return word.empty() ? FailureClass::node : FailureClass::cancelled;
 }
 
-void describe_stop(Failure& failure) {
+void describe_stop(Failure& failure, const std::string& stop_class) {
+  if (stop_class == kGangStop) {
+    failure.text = "ended with its gang: another task had failed";
+    return;
+  }
   switch (failure.failure_class) {
     case FailureClass::cancelled:
       failure.text = "cancelled";
@@ -79,6 +83,15 @@ Failure of_code(const TaskSpec& spec, const Ending& ending) {
   return failure;
 }
 
+Failure of_taken_port(const TaskSpec& spec, const Ending& ending) {
+  Failure failure = base(spec, FailureClass::node);
+  failure.exit_code = ending.exit->code;
+  failure.text = format("port {}, which it was allotted, was taken by another program: {}",
+                        *ending.taken_port, ending.exit->text());
+  failure.mend = "another attempt gets other ports";
+  return failure;
+}
+
 }  // namespace
 
 std::optional<Failure> failure_of(const TaskSpec& spec, const Ending& ending) {
@@ -102,17 +115,20 @@ std::optional<Failure> failure_of(const TaskSpec& spec, const Ending& ending) {
   }
   if (ending.stopped) {
     Failure failure = base(spec, class_of(ending.stop_class));
-    describe_stop(failure);
+    describe_stop(failure, ending.stop_class);
     return failure;
   }
   if (!ending.exit) return base(spec, FailureClass::lost);
   if (ending.exit->success()) return std::nullopt;
+  if (ending.taken_port) return of_taken_port(spec, ending);
   return ending.exit->signal != 0 ? of_signal(spec, *ending.exit) : of_code(spec, ending);
 }
 
 Failure start_failure(const TaskSpec& spec, const Error& error) {
-  Failure failure =
-      base(spec, error.code == Code::unavailable ? FailureClass::disk : FailureClass::start);
+  const FailureClass why = error.code == Code::unavailable ? FailureClass::disk
+                           : error.code == Code::busy      ? FailureClass::node
+                                                           : FailureClass::start;
+  Failure failure = base(spec, why);
   failure.text = error.detail;
   failure.mend = error.mend;
   for (const FieldError& field : error.errors)

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "domain/job.h"
 #include "domain/wire/task_spec.h"
@@ -18,8 +19,10 @@ struct Ending {
   std::string stop_class;  // an order to end: its class, "" = the node's (SIGTERM to us)
   bool stopped = false;
   bool disk_full = false;
-  std::string last_exception;  // of a Python traceback
+  std::string last_exception;         // of a Python traceback
+  std::optional<int64_t> taken_port;  // of those allotted to it, one that another program has
 };
+constexpr std::string_view kGangStop = "gang";  // class of an order to end: another task failed
 // Nothing when it succeeded.
 std::optional<Failure> failure_of(const TaskSpec& spec, const Ending& ending);
 // Of a task that never ran.

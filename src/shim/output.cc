@@ -147,6 +147,7 @@ void OutputPump::append(track::Stream stream, const track::SplitLine& line) {
   if (writer_.empty()) sealed_at_ = system_clock().steady();
   writer_.append(line.time, stream, line.flags, line.bytes);
   if (stream == track::Stream::err) watch_traceback(line.bytes);
+  if (stream != track::Stream::hearth && (line.flags & track::kBinary) == 0) remember(line.bytes);
   if (metrics_ && stream != track::Stream::hearth &&
       (line.flags & (track::kPartial | track::kBinary)) == 0)
     metrics_->line(line.bytes, line.time);
@@ -162,6 +163,21 @@ void OutputPump::watch_traceback(std::string_view line) {
   in_traceback_ = false;
   const std::lock_guard lock(mutex_);
   last_exception_ = line.substr(0, kMostExceptionBytes);
+}
+
+// On this thread alone, until it has ended.
+void OutputPump::remember(std::string_view line) {
+  std::string text;  // a kept one is written over, so that a busy log costs no memory of its own
+  if (last_lines_.size() >= kMostFailureLines) {
+    text = std::move(last_lines_.front());
+    last_lines_.pop_front();
+  }
+  text = line.substr(0, kMostFailureLineBytes);
+  last_lines_.push_back(std::move(text));
+}
+
+std::vector<std::string> OutputPump::last_lines() const {
+  return {last_lines_.begin(), last_lines_.end()};
 }
 
 void OutputPump::take_said() {

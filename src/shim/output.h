@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "domain/job.h"
 #include "os/process.h"
 #include "shim/log_metrics.h"
 #include "shim/redact.h"
@@ -44,6 +45,8 @@ class OutputPump {
   void finish(Duration at_most);
   // Of a Python traceback on standard error: its last line.
   std::string last_exception() const;
+  // What the process wrote last, secrets out; kMostFailureLines of it. After finish().
+  std::vector<std::string> last_lines() const;
   const Redactor& redactor() const { return plain_; }
 
  private:
@@ -61,6 +64,7 @@ class OutputPump {
   void end(Source& source);
   void append(track::Stream stream, const track::SplitLine& line);
   void watch_traceback(std::string_view line);
+  void remember(std::string_view line);
   void take_said();
   enum class Added { yes, no, later };
   void seal();
@@ -86,6 +90,7 @@ class OutputPump {
   mutable std::mutex mutex_;
   std::deque<std::string> said_;
   std::string last_exception_;
+  std::deque<std::string> last_lines_;
   std::atomic<bool> finishing_{false};
   std::thread thread_;
 };

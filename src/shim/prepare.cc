@@ -19,6 +19,7 @@
 #include "os/files.h"
 #include "os/paths.h"
 #include "os/system.h"
+#include "shim/gang.h"
 #include "shim/variables.h"
 
 namespace hearth::shim {
@@ -193,7 +194,8 @@ class Preparer {
 
   Result<void> command() {
     const ReadyCommand ready = TRY(make_command(spec_.command, spec_.params));
-    prepared_.argv = ready.argv;
+    prepared_.argv = is_mpi(spec_) && spec_.rank != 0 ? mpi_command() : ready.argv;
+    if (is_mpi(spec_) && spec_.rank == 0) TRY(prepare_mpi(spec_, layout_));
     prepared_.environment = variables(
         spec_, layout_,
         {prepared_.checkpoint_directory, resume_from_, options_.sdk_directory, data_, ready.env});

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "shim/gang.h"
 #include "shim/packages.h"
 #include "shim/variables.h"
 
@@ -142,11 +143,16 @@ Result<void> Task::live() {
   TRY(spool_.add_state(state(TaskState::starting)));
   if (!TRY(start_process())) return {};
   watch();
+  if (is_mpi(spec_) && spec_.rank == 0) end_mpi(spec_, layout_);
   if (packages_.joinable()) packages_.join();
   StateRecord saving = state(TaskState::saving);
   saving.environment = found_packages_;
+  saving.failure = failure_of(spec_, ending_);  // a gang need not wait until we have saved
   TRY(spool_.add_state(std::move(saving)));
   kill_rest();
+  // Its own are gone now: who listens there still is another.
+  const bool failed = ending_.exit && !ending_.exit->success() && !ending_.stopped;
+  if (failed) ending_.taken_port = taken_port(spec_);
   TRY(save_rest());
   return finish(failure_of(spec_, ending_));
 }
@@ -239,7 +245,15 @@ std::unique_ptr<EventFiles> Task::event_files(std::function<void(std::string)> c
 }
 
 Result<bool> Task::start_process() {
+  if (const auto taken = taken_port(spec_)) {
+    const std::string words =
+        format("port {}, which it was allotted, was taken by another program", *taken);
+    const Error error = Error::of(Code::busy, words, "another attempt gets other ports");
+    TRY(finish(start_failure(spec_, error)));
+    return false;
+  }
   std::vector<std::string> secrets{spec_.shim_token, spec_.job_token};
+  if (!spec_.gang_secret.empty()) secrets.push_back(spec_.gang_secret);
   for (const auto& [name, value] : spec_.secrets) secrets.push_back(value);
   output_ = TRY(OutputPump::make(spool_, secrets, log_metrics()));
   const auto complain = [this](const std::string& words) { output_->say("hearth: " + words); };
@@ -470,7 +484,10 @@ Result<void> Task::finish(std::optional<Failure> failure) {
   StateRecord last = state(failure ? TaskState::failed : TaskState::succeeded);
   if (ending_.exit && ending_.exit->signal == 0) last.exit_code = ending_.exit->code;
   if (failure && failure->text.empty()) failure->text = "the task was lost";
-  if (failure && output_) failure->text = output_->redactor().clean(failure->text);
+  if (failure && output_) {
+    failure->text = output_->redactor().clean(failure->text);
+    if (ending_.exit && !ending_.stopped) failure->lines = output_->last_lines();
+  }
   last.failure = std::move(failure);
   TRY(spool_.add_state(last));
   if (const auto written = write_exit(last); !written.ok())

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "os/system.h"
+#include "shim/gang.h"
 
 namespace hearth::shim {
 namespace {
@@ -43,9 +44,25 @@ void add_base(const TaskSpec& spec, const Layout& layout, Map& out) {
   for (const char* const name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                  "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS"})
     out[name] = threads;
+  out.merge(gang_defaults(spec));
   // Found by running them: Paddle's default wants NCCL, JAX would take SIGTERM for its own.
   if (spec.gpus.empty()) out["PADDLE_DISTRI_BACKEND"] = "gloo";
   out["JAX_ENABLE_PREEMPTION_SERVICE"] = "false";
+}
+
+// A part of a GPU: what the driver can hold a process to, where its MPS daemon runs. Memory is a
+// limit of each device, counted from 0 among those granted.
+void add_share(const TaskSpec& spec, Map& out) {
+  const Resources& wanted = spec.resources;
+  if (spec.gpus.empty() || wanted.gpu_share >= 1) return;
+  out["HEARTH_GPU_SHARE"] = format("{}", wanted.gpu_share);
+  out["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] =
+      format("{}", std::max<int64_t>(1, std::llround(wanted.gpu_share * 100)));
+  if (!wanted.gpu_memory) return;
+  std::vector<std::string> limits;
+  for (size_t i = 0; i < spec.gpus.size(); ++i)
+    limits.push_back(format("{}={}M", i, wanted.gpu_memory->bytes >> 20));
+  out["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = format("{}", join(limits, ","));
 }
 
 void add_hearth(const TaskSpec& spec, const Layout& layout, const VariableParts& parts, Map& out) {
@@ -66,6 +83,10 @@ void add_hearth(const TaskSpec& spec, const Layout& layout, const VariableParts&
   out["HEARTH_OUTPUT_DIR"] = layout.work();
   for (const auto& [name, path] : parts.data) out["HEARTH_DATA_" + name] = path;
   for (const auto& [name, value] : parts.command) out[name] = value;
+  for (const auto& [name, value] : gang_variables(spec, layout)) out[name] = value;
+  // For the agent. mpirun's daemons in the other tasks look for it, too, though they call nobody.
+  if (is_mpi(spec)) out["PATH"] = out["HEARTH_GANG_DIR"] + ":" + out["PATH"];
+  add_share(spec, out);
   // Empty hides every GPU: none was granted.
   out["CUDA_VISIBLE_DEVICES"] = format("{}", join(spec.gpus, ","));
   out["NVIDIA_VISIBLE_DEVICES"] = spec.gpus.empty() ? "void" : out["CUDA_VISIBLE_DEVICES"];
