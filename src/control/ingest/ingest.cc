@@ -146,7 +146,9 @@ SyncAnswer answer(const Known& known, const SyncHead& head, int64_t protocol, ui
   answer.acknowledged = known.marks;
   answer.acknowledged.log = static_cast<int64_t>(log_mark);
   answer.stop = known.task.stop_asked || known.job.stop_asked_at.micros != 0 || known.ended();
-  if (answer.stop) answer.stop_class = "cancelled";
+  // A task that was told to end while nobody asked for the job's end: its gang has failed.
+  const bool gang = known.job.stop_asked_at.micros == 0 && !known.ended();
+  if (answer.stop) answer.stop_class = gang ? "gang" : "cancelled";
   answer.live_version = known.live_version;
   if (known.live_version > head.live_version) answer.live = known.live;
   return answer;

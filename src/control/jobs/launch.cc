@@ -1,5 +1,8 @@
 #include "control/jobs/launch.h"
 
+#include <algorithm>
+
+#include "base/bytes.h"
 #include "base/format.h"
 #include "base/id.h"
 #include "control/emit.h"
@@ -47,8 +50,47 @@ struct LaunchParts {
   std::map<std::string, std::string> secrets;
   std::vector<TaskDataset> datasets;
   std::optional<Checkpoint> resume;
+  std::vector<Peer> peers;  // empty for a process that needs nobody
+  std::string gang_secret;
   int64_t uid = -1;
 };
+
+constexpr size_t kSecretBytes = 16;
+constexpr int64_t kCheckpointsLookedAt = 256;
+
+// What the tasks of a gang are told of each other; addresses and ports are the executor's to add.
+void add_peers(Context& context, const Job& job, const std::vector<Task>& tasks,
+               LaunchParts& parts) {
+  if (tasks.size() < 2 && job.spec.launch == Launch::plain) return;
+  for (const Task& task : tasks)
+    parts.peers.push_back({.role = task.role,
+                           .rank = task.rank,
+                           .node = task.node,
+                           .gpus = static_cast<int64_t>(task.gpus.size())});
+  Bytes secret(kSecretBytes);
+  context.random.fill(secret);
+  parts.gang_secret = to_hex(secret);
+}
+
+// The newest one. Where several ranks saved the same step, that of the first of them.
+Result<std::optional<Checkpoint>> checkpoint_to_resume(db::Session& session, const Job& job) {
+  auto known = TRY(db::Table<Checkpoint>::select(
+      session,
+      format("WHERE job_id = $1 ORDER BY created_at DESC, id DESC LIMIT {}",
+             tasks_of(job.spec) > 1 ? kCheckpointsLookedAt : 1),
+      {job.id}));
+  std::optional<Checkpoint> best;
+  int64_t best_rank = 0;
+  for (Checkpoint& one : known) {
+    if (best && (one.attempt_id != best->attempt_id || one.step != best->step)) continue;
+    const auto task = TRY(db::Table<Task>::get(session, one.task_id));
+    const int64_t rank = task ? task->rank : 0;
+    if (best && rank >= best_rank) continue;
+    best = std::move(one);
+    best_rank = rank;
+  }
+  return best;
+}
 
 Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptions& options,
                            const Job& job, const Attempt& attempt, const Task& task,
@@ -68,6 +110,10 @@ Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptio
   spec.role = task.role;
   spec.rank = task.rank;
   spec.world_size = static_cast<int64_t>(world_size);
+  spec.node = task.node;
+  spec.launch = job.spec.launch;
+  spec.peers = parts.peers;
+  spec.gang_secret = parts.gang_secret;
   spec.environment = job.spec.environment;
   spec.command = role.command;
   spec.params = job.spec.params;
@@ -106,8 +152,7 @@ Result<LaunchParts> launch_parts(db::Session& session, Access& access, const Job
   }
   parts.secrets = TRY(access.open_secrets(session, job.project, job.spec.secrets));
   parts.datasets = TRY(resolve_datasets(session, job));
-  parts.resume = TRY(db::Table<Checkpoint>::find(
-      session, "WHERE job_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1", {job.id}));
+  parts.resume = TRY(checkpoint_to_resume(session, job));
   return parts;
 }
 
@@ -129,7 +174,7 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
   prepared.job = *found;
   Job& job = prepared.job;
   const Time now = context.clock.now();
-  const LaunchParts parts = TRY(launch_parts(session, access, options, job));
+  LaunchParts parts = TRY(launch_parts(session, access, options, job));
 
   Attempt& attempt = prepared.attempt;
   attempt.id = new_id(context.clock, context.random);
@@ -144,7 +189,9 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
     attempt.resume_step = parts.resume->step;
   }
 
-  for (const Place& place : start.places) {
+  std::sort(attempt.places.begin(), attempt.places.end(),
+            [](const Place& a, const Place& b) { return a.rank < b.rank; });
+  for (const Place& place : attempt.places) {
     Task& task = prepared.tasks.emplace_back();
     task.id = new_id(context.clock, context.random);
     task.attempt_id = attempt.id;
@@ -161,6 +208,7 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
   }
   TRY(db::Table<Attempt>::insert(session, attempt));
 
+  add_peers(context, job, prepared.tasks, parts);
   prepared.launch.attempt_id = attempt.id;
   prepared.launch.epoch = attempt.epoch;
   for (const Task& task : prepared.tasks) {
@@ -180,8 +228,8 @@ Result<std::optional<PreparedLaunch>> prepare_launch(db::Session& session, Conte
 Result<executors::Launch> rebuild_launch(db::Session& session, Context& context, Access& access,
                                          const JobsOptions& options, const Job& job,
                                          const Attempt& attempt, const std::vector<Task>& tasks) {
-  (void)context;
-  const LaunchParts parts = TRY(launch_parts(session, access, options, job));
+  LaunchParts parts = TRY(launch_parts(session, access, options, job));
+  add_peers(context, job, tasks, parts);
   executors::Launch launch;
   launch.attempt_id = attempt.id;
   launch.epoch = attempt.epoch;

@@ -37,9 +37,11 @@ void step(Reconciled& r, Time now) {
       r.attempt->started_at = now;
   }
   if (!verdict.ended) {
-    if (verdict.stop_rest || job.stop_asked_at.micros != 0)
+    // With its gang ends what runs; a task whose process has ended may save what it made.
+    const bool by_user = job.stop_asked_at.micros != 0;
+    if (verdict.stop_rest || by_user)
       for (Task& task : r.tasks)
-        if (!task.stop_asked && !finished(task.state)) {
+        if (!task.stop_asked && !finished(task.state) && (by_user || task.saving_at.micros == 0)) {
           task.stop_asked = true;
           r.stop_tasks.push_back(task.id);
           r.changed = true;

@@ -3,7 +3,39 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
+
 namespace hearth::control {
+
+namespace {
+
+// When its process ended; of one that had none, when it was given up.
+Time end_of(const Task& task) {
+  return task.saving_at.micros != 0 ? task.saving_at : task.finished_at;
+}
+
+// How near a failed task is to the cause. Those that we told to end are its echo; and where a node
+// or a supervisor went away, the exit codes of the others are.
+int distance(const Task& task) {
+  const FailureClass why = task.failure ? task.failure->failure_class : FailureClass::exit;
+  if (why == FailureClass::cancelled) return 2;
+  const bool ground =
+      why == FailureClass::lost || why == FailureClass::node || why == FailureClass::preemption;
+  return ground ? 0 : 1;
+}
+
+bool is_nearer(const Task& task, const Task& other) {
+  if (distance(task) != distance(other)) return distance(task) < distance(other);
+  return end_of(task) < end_of(other);
+}
+
+// A process that has failed is known before its task has saved everything.
+bool has_failed(const Task& task) {
+  return task.state == TaskState::failed ||
+         (task.state == TaskState::saving && task.failure.has_value());
+}
+
+}  // namespace
 
 Verdict judge(const Attempt& attempt, std::span<const Task> tasks) {
   Verdict verdict;
@@ -14,29 +46,26 @@ Verdict judge(const Attempt& attempt, std::span<const Task> tasks) {
     return verdict;
   }
   bool all_finished = true, all_running = true, all_saving = true;
-  const Task* first_failed = nullptr;
+  const Task* cause = nullptr;
   for (const Task& task : tasks) {
     all_finished &= finished(task.state);
     all_running &= task.state >= TaskState::running;
     all_saving &= task.state >= TaskState::saving;
-    if (task.state != TaskState::failed) continue;
-    // Ends that we asked for ourselves are not the cause.
-    const bool asked = task.failure && task.failure->failure_class == FailureClass::cancelled;
-    const bool first_asked = first_failed != nullptr && first_failed->failure &&
-                             first_failed->failure->failure_class == FailureClass::cancelled;
-    if (first_failed == nullptr || (first_asked && !asked) ||
-        (first_asked == asked && task.finished_at < first_failed->finished_at))
-      first_failed = &task;
+    if (has_failed(task) && (cause == nullptr || is_nearer(task, *cause))) cause = &task;
   }
-  if (first_failed != nullptr) {
-    verdict.failure = first_failed->failure.value_or(Failure{});
-    verdict.failure->rank = first_failed->rank;
-    verdict.failure->role = first_failed->role;
-    verdict.stop_rest = !all_finished;
+  if (cause != nullptr) {
+    verdict.failure = cause->failure.value_or(Failure{});
+    verdict.failure->rank = cause->rank;
+    verdict.failure->role = cause->role;
+    if (tasks.size() > 1)
+      verdict.failure->text =
+          format("{} (rank {}): {}", cause->role, cause->rank, verdict.failure->text);
+    // A task that is alone has nobody to wait for: it ends by itself.
+    verdict.stop_rest = !all_finished && tasks.size() > 1;
   }
   verdict.ended = all_finished && !tasks.empty();
   if (verdict.ended)
-    verdict.state = first_failed != nullptr ? AttemptState::failed : AttemptState::succeeded;
+    verdict.state = cause != nullptr ? AttemptState::failed : AttemptState::succeeded;
   else if (all_saving && !tasks.empty())
     verdict.state = AttemptState::saving;
   else if (all_running && !tasks.empty())

@@ -52,6 +52,41 @@ TEST(Judge, OneFailureEndsTheGangAndTheFirstCauseIsNamed) {
   EXPECT_EQ(verdict.failure->rank, 1);
 }
 
+// Its process ended then; it is still saving.
+Task saving_task(int64_t rank, FailureClass why, int64_t ended_micros) {
+  Task t = failed_task(rank, why, 0);
+  t.state = TaskState::saving;
+  t.saving_at = {ended_micros};
+  return t;
+}
+
+TEST(Judge, AFailedProcessEndsTheGangBeforeItsTaskHasSaved) {
+  const Attempt attempt;
+  std::vector<Task> tasks{task(0, TaskState::running), saving_task(1, FailureClass::signal, 500)};
+  tasks[1].role = "worker";
+  tasks[1].failure->text = "ended by SIGKILL";
+  const Verdict verdict = judge(attempt, tasks);
+  EXPECT_TRUE(verdict.stop_rest);
+  EXPECT_EQ(verdict.failure->text, "worker (rank 1): ended by SIGKILL");
+  // One that saves after a good end is no failure.
+  tasks[1].failure.reset();
+  EXPECT_FALSE(judge(attempt, tasks).stop_rest);
+  EXPECT_FALSE(judge(attempt, {tasks.data() + 1, 1}).stop_rest);
+}
+
+TEST(Judge, TheCauseIsTheFirstEndNotTheFirstReport) {
+  const Attempt attempt;
+  // Rank 1 died first and took longer to save; rank 0 lost its connection to it.
+  std::vector<Task> tasks{failed_task(0, FailureClass::exit, 600),
+                          failed_task(1, FailureClass::signal, 900)};
+  tasks[0].saving_at = {550};
+  tasks[1].saving_at = {500};
+  EXPECT_EQ(judge(attempt, tasks).failure->rank, 1);
+  // What its supervisor took with it is found out last.
+  tasks[1] = failed_task(1, FailureClass::lost, 5000);
+  EXPECT_EQ(judge(attempt, tasks).failure->rank, 1);
+}
+
 Job running_job() {
   Job job;
   job.state = JobState::running;
