@@ -1,4 +1,5 @@
 #include "api/answer.h"
+#include "domain/topology.h"
 
 namespace hearth::api {
 
@@ -17,6 +18,7 @@ Result<net::Response> status(Call& call) {
   now.version = call.options.version;
   now.server_id = call.services.access.server_id();
   now.url = call.options.url;
+  now.lent = lent_words(TRY(call.services.jobs.nodes(call.who)));
   now.uptime_seconds = (call.services.context.clock.steady() - call.options.started).seconds();
   TRY(call.services.context.database.read([&](db::Session& session) {
     return session.query("SELECT state, COUNT(*) FROM jobs GROUP BY state", {},

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/paths.h"
+#include "app/server.h"
 #include "base/format.h"
 #include "domain/codec.h"
 #include "os/files.h"
@@ -43,7 +44,15 @@ int doctor(const cli::DoctorArgs& args, bool json) {
   const auto holder = os::lock_holder(paths.lock());
   options.serving = holder.ok() && holder->has_value();
   if (options.serving) options.server_pid = **holder;
-  const auto facts = hw::doctor(options, system_clock());
+  auto facts = hw::doctor(options, system_clock());
+  if (const auto file = read_server_file(paths.server_file());
+      options.serving && file.ok() && !file->lent.empty())
+    facts.push_back(
+        {.name = "topology",
+         .state = hw::FactState::warning,
+         .found = file->lent,
+         .means = "jobs run as processes of this machine, bound to the GPUs' names alone",
+         .mend = "start the server without --topology to give out what is here"});
   if (json) {
     std::printf("%s\n", as_json(facts).c_str());
     return 0;

@@ -26,6 +26,7 @@
 #include "control/retention/retention.h"
 #include "db/sqlite/sqlite.h"
 #include "domain/describe.h"
+#include "domain/topology.h"
 #include "executors/local/local_executor.h"
 #include "executors/local/task_folder.h"
 #include "executors/mock/mock_executor.h"
@@ -44,6 +45,7 @@ struct Describe<app::ServerFile> {
     f("url", &app::ServerFile::url, "address");
     f("server_id", &app::ServerFile::server_id, "of the installation");
     f("version", &app::ServerFile::version, "of the program");
+    f("lent", &app::ServerFile::lent, "which nodes a topology file lends it");
   }
 };
 
@@ -126,6 +128,7 @@ class RunningServer : public HearthServer {
       return Error::invalid(
           format("plain HTTP beyond loopback ({}) shows tokens to the network", address.host),
           "give --tls-cert and --tls-key, or --insecure if a proxy does TLS");
+    lent_ = TRY(read_lent());
     TRY(db::check_place(paths_.state()));  // before anything is made there
     TRY(control::check_restored(paths_.root));
     TRY(make_data_directories(paths_));
@@ -251,6 +254,14 @@ class RunningServer : public HearthServer {
     return lock;
   }
 
+  Result<std::vector<NodeInfo>> read_lent() const {
+    if (args_.topology.empty()) return std::vector<NodeInfo>();
+    const std::string text = TRY(os::read_file(args_.topology, kMostDocumentBytes));
+    auto file = parse_topology(text);
+    if (!file.ok()) return std::move(file).error().with("--topology " + args_.topology);
+    return nodes_of(*file);
+  }
+
   Result<void> open_executor() {
     if (args_.mock_executor) {
       executors::MockOptions mock;
@@ -267,6 +278,8 @@ class RunningServer : public HearthServer {
     options.shim = {TRY(os::own_executable()), "shim"};
     // This very program, also after an upgrade has put another one in its place.
     options.program = "/proc/self/exe";
+    options.lent = lent_;
+    if (!lent_.empty()) log_info("{}", lent_words(lent_));
     executor_ = TRY(executors::LocalExecutor::open(std::move(options), system_clock()));
     return {};
   }
@@ -358,7 +371,7 @@ class RunningServer : public HearthServer {
     TRY(jobs_->start());
     notify_->start();
     retention_->start();
-    ServerFile file{getpid(), url_, access_->server_id(), std::string(kVersion)};
+    ServerFile file{getpid(), url_, access_->server_id(), std::string(kVersion), lent_words(lent_)};
     return os::write_file_atomic(paths_.server_file(), to_text(file), 0600, os::Sync::no);
   }
 
@@ -476,6 +489,7 @@ class RunningServer : public HearthServer {
   std::unique_ptr<control::Jobs> jobs_;
   LateHandler late_;
   std::unique_ptr<net::Server> server_;
+  std::vector<NodeInfo> lent_;  // by --topology
   bool running_ = false;
 };
 

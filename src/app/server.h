@@ -14,6 +14,7 @@ namespace hearth::app {
 struct ServerFile {
   int64_t pid = 0;
   std::string url, server_id, version;
+  std::string lent;  // nodes that a topology file lends, in words
   bool operator==(const ServerFile&) const = default;
 };
 std::string to_text(const ServerFile& file);

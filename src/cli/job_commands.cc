@@ -58,6 +58,8 @@ void add_failure(Facts& facts, const Job& job) {
   facts.add("failure",
             format("{}: {}", word(job.failure->failure_class), printable(job.failure->text)));
   facts.add("", printable(job.failure->mend));
+  if (tasks_of(job.spec) > 1)
+    for (const std::string& line : job.failure->lines) facts.add("", "| " + printable(line));
 }
 
 void print_job(const Job& job) {
@@ -103,6 +105,34 @@ void print_job(const Job& job) {
   table.print("");
 }
 
+std::string end_of(const Task& task) {
+  if (task.failure)
+    return format("{}: {}", word(task.failure->failure_class), printable(task.failure->text));
+  return task.exit_code ? format("exit code {}", *task.exit_code) : "";
+}
+
+// Of the last attempt.
+Result<void> print_tasks(Server& server, const Job& job) {
+  auto tasks = TRY(server.api().list<Task>("/api/v1/jobs/" + job.id + "/tasks"));
+  std::erase_if(tasks, [&](const Task& task) { return task.attempt_id != job.attempt_id; });
+  if (tasks.empty()) return {};
+  std::sort(tasks.begin(), tasks.end(),
+            [](const Task& a, const Task& b) { return a.rank < b.rank; });
+  put("\n");
+  Table table({"RANK", "ROLE", "NODE", "GPUS", "STATE", "TOOK", "END"});
+  for (const Task& task : tasks) {
+    const Time end = task.saving_at.micros != 0     ? task.saving_at
+                     : task.finished_at.micros != 0 ? task.finished_at
+                                                    : system_clock().now();
+    table.row({std::to_string(task.rank), task.role, task.node,
+               printable(format("{}", join(task.gpus, ","))), std::string(word(task.state)),
+               task.running_at.micros == 0 ? "" : format_duration(end - task.running_at),
+               end_of(task)});
+  }
+  table.print("");
+  return {};
+}
+
 Result<int> show(const Globals& globals, const std::string& name) {
   Server server = TRY(Server::open(globals));
   const std::string answer =
@@ -112,10 +142,12 @@ Result<int> show(const Globals& globals, const std::string& name) {
     return kExitOk;
   }
   const auto job = TRY(from_json<Job>(answer, Origin::server, client::Client::kMostAnswerBytes));
-  if (globals.quiet)
+  if (globals.quiet) {
     put(job.id + "\n");
-  else
-    print_job(job);
+    return kExitOk;
+  }
+  print_job(job);
+  if (tasks_of(job.spec) > 1) TRY(print_tasks(server, job));
   return kExitOk;
 }
 

@@ -31,7 +31,7 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(args->trusted_proxies, "--trust-proxy", "CIDR", "whose X-Forwarded-For is believed")
       .option(args->task_uids, "--task-uids", "A-B", "as root: a uid of its own for each job")
       .option(args->key_file, "--key-file", "FILE", "key of the secrets, outside DIR")
-      .option(args->topology, "--topology", "FILE", "racks and switches of the nodes")
+      .option(args->topology, "--topology", "FILE", "lends nodes and GPUs that are not there")
       .option(args->config, "--config", "FILE", "these options as YAML")
       .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
       .option(args->mlflow_artifact_root, "--mlflow-artifact-root", "URI",

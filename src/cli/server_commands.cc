@@ -56,6 +56,7 @@ Result<int> status(const Globals& globals) {
       .add("up for", format_duration(Duration::seconds(found.uptime_seconds)))
       .add("jobs", jobs.empty() ? "none" : jobs)
       .add("last backup", backup_words(found.last_backup))
+      .add("nodes", found.lent)
       .add("clock", clock_words(found.clock_ahead_seconds))
       .print();
   return code;
@@ -97,7 +98,7 @@ Result<int> list_nodes(const Globals& globals) {
                 node.ready && !node.cordoned ? "yes" : "no",
                 number_text(node.cpus),
                 format_size(node.memory_bytes),
-                std::to_string(node.gpus.size()),
+                format("{}{}", node.gpus.size(), node.lent ? " (lent)" : ""),
                 printable(node.problem)};
       },
       "There is no node.");
