@@ -87,5 +87,20 @@ class FashionMnist(ServerCase):
         self.assertLess(late, 1 if os.getloadavg()[0] < 4 else 10)
 
 
+@unittest.skipUnless(has_torch(), "python3-torch is not installed")
+class TwoRanks(ServerCase):
+    def test_it_runs_as_it_stands(self):
+        folder = os.path.join(tempfile.mkdtemp(dir=self.server.root), "two-ranks")
+        shutil.copytree(os.path.join(EXAMPLE, "../two-ranks"), folder)
+        job = self.server.json(
+            "job", "submit", os.path.join(folder, "job.yaml"), "--set",
+            "roles.worker.command=%s train.py" % PYTHON, "--set",
+            "roles.worker.resources.cpus=0.5", "--set", "params.train_images=5120")["id"]
+        self.assertEqual(self.server.wait(job)["state"], "succeeded", self.server.lines(job))
+        self.assertEqual(self.server.lines(job, "--rank", "1"), ["rank 1 of 2: GPUs ''"])
+        said = self.server.lines(job, "--rank", "0")[-1]
+        self.assertGreater(float(said.split()[0]), 60, said)
+
+
 if __name__ == "__main__":
     unittest.main()
