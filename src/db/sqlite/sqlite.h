@@ -17,7 +17,7 @@ namespace hearth::db {
 struct SqliteOptions {
   std::string path;
   size_t readers = 8;           // read connections at most
-  int checkpoint_pages = 1000;  // of the WAL, from which on it is copied into the file
+  int checkpoint_pages = 4000;  // of the WAL, from which on it is copied into the file
   Clock* clock = &system_clock();
   std::span<const Migration> migrations = db::migrations();
   std::string base_vfs;  // below the checksums; empty: the operating system's

@@ -1,6 +1,11 @@
 #include "db/sqlite/writer.h"
 
+#include <utility>
+
+#include <linux/futex.h>
 #include <sqlite3.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "db/sqlite/pages.h"
@@ -11,6 +16,15 @@ namespace {
 int note_wal_pages(void* target, sqlite3*, const char*, int pages) {
   *static_cast<int*>(target) = pages;
   return SQLITE_OK;
+}
+
+// std::atomic::wait spins and yields first; a commit always takes longer than that.
+void wait_while(std::atomic<uint32_t>& number, uint32_t seen) {
+  ::syscall(SYS_futex, &number, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+}
+void raise(std::atomic<uint32_t>& number) {
+  number.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &number, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace
@@ -42,7 +56,26 @@ Writer::~Writer() {
 Result<void> Writer::write(const Work& work) {
   if (health_.refuses()) return health_.error();
   Item item{.work = &work};
-  return wait_for(item);
+  if (!take_turn()) return wait_for(item);
+  run_transaction({&item});
+  end_turn();
+  return std::move(item.result);
+}
+
+bool Writer::take_turn() {
+  const std::lock_guard lock(mutex_);
+  if (busy_ || chores_ || stopping_ || !queue_.empty()) return false;
+  busy_ = true;
+  busy_thread_ = std::this_thread::get_id();
+  return true;
+}
+
+void Writer::end_turn() {
+  const std::lock_guard lock(mutex_);
+  busy_ = false;
+  chores_ = chores_ || is_checkpoint_due();
+  const bool first = !std::exchange(written_, true);
+  if (first || chores_ || stopping_ || !queue_.empty() || health_.is_full()) filled_.notify_one();
 }
 
 Result<void> Writer::alone(const Alone& work) {
@@ -51,45 +84,63 @@ Result<void> Writer::alone(const Alone& work) {
 }
 
 Result<void> Writer::wait_for(Item& item) {
-  CHECK(std::this_thread::get_id() != thread_.get_id());  // a work that waits for itself
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] { return stopping_ || queue_.size() < kQueueBound; });
-  if (stopping_) return Error::unavailable("the database is closing");
-  queue_.push_back(&item);
-  stats_.queue_length.set(static_cast<double>(queue_.size()));
-  filled_.notify_one();
-  done_.wait(lock, [&] { return item.done; });
+  {
+    std::unique_lock lock(mutex_);
+    CHECK(!busy_ || busy_thread_ != std::this_thread::get_id());  // a work that waits for itself
+    room_.wait(lock, [&] { return stopping_ || queue_.size() < kQueueBound; });
+    if (stopping_) return Error::unavailable("the database is closing");
+    item.round = round_;
+    queue_.push_back(&item);
+    stats_.queue_length.set(static_cast<double>(queue_.size()));
+    if (!busy_) filled_.notify_one();
+  }
+  std::atomic<uint32_t>& finished = finished_.at(item.round);
+  for (;;) {
+    const uint32_t seen = finished.load(std::memory_order_acquire);
+    if (item.done.load(std::memory_order_acquire)) break;
+    wait_while(finished, seen);
+  }
   return std::move(item.result);
 }
 
 void Writer::loop() {
-  for (;;) {
-    Batch batch = take();
-    if (!batch.empty()) {
-      run(std::move(batch));
-      checkpoint_when_due();
-      shrink_while_idle();
-      continue;
-    }
-    const std::lock_guard lock(mutex_);
-    if (stopping_ && queue_.empty()) break;
+  std::unique_lock lock(mutex_);
+  while (wait_for_work(lock)) {
+    busy_ = true;
+    busy_thread_ = std::this_thread::get_id();
+    const bool idle = !std::exchange(chores_, false) && queue_.empty();
+    const Batch batch = take();
+    lock.unlock();
+    if (!batch.empty()) room_.notify_all();
+    if (!batch.empty()) run(batch);
+    if (idle) look_while_idle();
+    if (is_checkpoint_due()) checkpoint();
+    lock.lock();
+    busy_ = false;
+    written_ = written_ || !batch.empty();
   }
+  lock.unlock();
   close();
 }
 
+bool Writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto ready = [&] { return !busy_ && (stopping_ || !queue_.empty() || chores_); };
+  while (!ready()) {
+    const bool full = health_.is_full();
+    if (!full && !written_) {
+      filled_.wait(lock);
+    } else {
+      const Duration limit = full ? kProbeEvery : kIdleLook;
+      const auto woken = filled_.wait_for(lock, limit.chrono());
+      if (woken == std::cv_status::timeout && !busy_) return true;
+    }
+  }
+  return !stopping_ || !queue_.empty();
+}
+
+// Under mutex_.
 Writer::Batch Writer::take() {
   Batch batch;
-  std::unique_lock lock(mutex_);
-  const auto ready = [&] { return stopping_ || !queue_.empty(); };
-  if (health_.is_full()) {
-    if (!filled_.wait_for(lock, kProbeEvery.chrono(), ready)) {
-      lock.unlock();
-      probe();
-      return batch;
-    }
-  } else {
-    filled_.wait(lock, ready);
-  }
   while (!queue_.empty() && batch.size() < kBatchBound) {
     // What runs alone is a batch of its own.
     if (queue_.front()->alone != nullptr && !batch.empty()) break;
@@ -97,9 +148,8 @@ Writer::Batch Writer::take() {
     queue_.pop_front();
     if (batch.back()->alone != nullptr) break;
   }
+  if (!batch.empty()) round_ = (round_ + 1) % kRounds;
   stats_.queue_length.set(static_cast<double>(queue_.size()));
-  lock.unlock();
-  room_.notify_all();
   return batch;
 }
 
@@ -109,14 +159,16 @@ void Writer::put_back(const Batch& items) {
 }
 
 void Writer::finish(const Batch& batch) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (Item* item : batch) item->done = true;
+  std::array<bool, kRounds> rounds{};
+  for (Item* item : batch) {
+    if (item->round < kRounds) rounds.at(item->round) = true;
+    item->done.store(true, std::memory_order_release);
   }
-  done_.notify_all();
+  for (size_t i = 0; i < kRounds; ++i)
+    if (rounds.at(i)) raise(finished_.at(i));
 }
 
-void Writer::run(Batch batch) {
+void Writer::run(const Batch& batch) {
   if (batch.front()->alone != nullptr) {
     batch.front()->result = (*batch.front()->alone)(*connection_);
     connection_->forget_failure();
@@ -143,11 +195,19 @@ Writer::Batch Writer::run_transaction(const Batch& batch) {
   const Time until = clock_.steady() + kBatchTime;
   size_t ran = 0;
   for (; ran < batch.size() && (ran == 0 || clock_.steady() < until); ++ran) {
-    run_work(*batch[ran]);
+    if (batch.size() == 1)
+      batch[ran]->result = run_work(*batch[ran]);
+    else
+      run_framed(*batch[ran]);
     if (!connection_->in_transaction()) {  // SQLite gave the whole transaction up
       if (batch.size() > 1 && !health_.refuses()) return batch;
       return fail_all(health_.refuses() ? health_.error() : batch[ran]->result.error());
     }
+  }
+  // With what a single work changed before it failed.
+  if (batch.size() == 1 && !batch[0]->result.ok()) {
+    roll_back();
+    return fail_all(batch[0]->result.error());
   }
   const Batch done(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(ran));
   if (ran < batch.size()) put_back({batch.begin() + static_cast<ptrdiff_t>(ran), batch.end()});
@@ -160,26 +220,32 @@ Writer::Batch Writer::run_transaction(const Batch& batch) {
   stats_.batch.observe(static_cast<double>(done.size()));
   for (const Item* item : done) (item->result.ok() ? stats_.writes : stats_.failed_writes).add();
   stats_.wal_bytes.set(static_cast<double>(wal_pages_) * kPageBytes);
+  ++commits_;
   finish(done);
   return {};
 }
 
-void Writer::run_work(Item& item) {
-  const auto frame = [&](std::string_view sql) {
-    if (item.result.ok()) item.result = connection_->control(sql);
-  };
+Result<void> Writer::run_work(Item& item) {
+  connection_->forget_failure();
+  auto result = (*item.work)(*connection_);
+  if (connection_->statement_failed() && result.ok())
+    result = Error::internal("a work succeeded after one of its statements had failed");
+  connection_->forget_failure();
+  if (!connection_->in_transaction() && result.ok())
+    return Error::internal("a work ended its transaction");
+  return result;
+}
+
+// Beside others in one transaction.
+void Writer::run_framed(Item& item) {
   item.result = connection_->control("SAVEPOINT work");
   if (!item.result.ok()) return;
-  connection_->forget_failure();
-  item.result = (*item.work)(*connection_);
-  if (connection_->statement_failed() && item.result.ok())
-    item.result = Error::internal("a work succeeded after one of its statements had failed");
-  connection_->forget_failure();
-  if (!connection_->in_transaction()) {
-    if (item.result.ok()) item.result = Error::internal("a work ended its transaction");
+  item.result = run_work(item);
+  if (!connection_->in_transaction()) return;
+  if (item.result.ok()) {
+    item.result = connection_->control("RELEASE work");
     return;
   }
-  if (item.result.ok()) return frame("RELEASE work");
   for (const std::string_view sql : {"ROLLBACK TO work", "RELEASE work"})
     if (auto undone = connection_->control(sql); !undone.ok()) roll_back();
 }
@@ -203,10 +269,6 @@ void Writer::probe() {
   if (commit().ok()) health_.disk_has_room();
 }
 
-void Writer::checkpoint_when_due() {
-  if (wal_pages_ >= next_checkpoint_pages_) checkpoint();
-}
-
 void Writer::checkpoint() {
   // After a failed sync the kernel may hold a page for clean that never reached the disk; the WAL
   // is then the only whole copy, so it is left as it is.
@@ -220,20 +282,33 @@ void Writer::checkpoint() {
   if (done >= pages) wal_pages_ = 0;
 }
 
-bool Writer::idle() {
+bool Writer::nobody_waits() {
   const std::lock_guard lock(mutex_);
   return queue_.empty() && !stopping_;
+}
+
+// Nobody was in the way when it began; who comes meanwhile waits for one step of it.
+void Writer::look_while_idle() {
+  if (health_.is_full()) return probe();
+  const bool quiet = std::exchange(looked_commits_, commits_) == commits_;
+  shrink_while_idle();
+  if (!quiet) return;
+  // Whoever writes next then finds a short WAL.
+  if (wal_pages_ >= kIdleCheckpointPages) checkpoint();
+  const std::lock_guard lock(mutex_);
+  written_ = false;
 }
 
 void Writer::shrink_while_idle() {
   bool shrunk = false;
   // Not while readers hold the WAL back: each step makes it longer.
-  while (idle() && !health_.refuses() && !health_.is_full() && wal_pages_ < checkpoint_pages_) {
+  while (nobody_waits() && !health_.refuses() && !health_.is_full() &&
+         wal_pages_ < checkpoint_pages_) {
     const auto more = shrink();
     if (!more.ok()) roll_back();
     if (!more.ok() || !*more) break;  // health knows
     shrunk = true;
-    checkpoint_when_due();
+    if (is_checkpoint_due()) checkpoint();
   }
   if (shrunk) checkpoint();  // the file is cut by it
 }
