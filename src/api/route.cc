@@ -1,5 +1,6 @@
 #include "api/route.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/format.h"
@@ -81,11 +82,26 @@ Route& RouteTable::add(std::string_view method, std::string_view path, std::stri
   const auto parts = segments(path);
   const size_t key = is_rest(parts.back()) ? 0 : parts.size();
   by_length_[key].push_back(routes_.back().get());
+  if (std::ranges::none_of(parts, is_parameter)) by_path_[path].push_back(routes_.back().get());
   return *routes_.back();
+}
+
+void RouteTable::Match::offer(const Route& fitting, std::string_view method,
+                              const std::map<std::string, std::string>& values) {
+  allowed.push_back(fitting.method);
+  const bool same = fitting.method == method || (method == "HEAD" && fitting.method == "GET");
+  if (!same || (route != nullptr && fitting.method != method)) return;
+  route = &fitting;
+  path = values;
 }
 
 RouteTable::Match RouteTable::match(std::string_view method, std::string_view path) const {
   Match match;
+  // None of the others has as many words of its own.
+  if (const auto exact = by_path_.find(path); exact != by_path_.end()) {
+    for (const Route* route : exact->second) match.offer(*route, method, {});
+    return match;
+  }
   const auto parts = segments(path);
   std::map<std::string, std::string> values;
   // /jobs/check is no job's name: where words of the path are a route's own, only routes with as
@@ -100,11 +116,7 @@ RouteTable::Match RouteTable::match(std::string_view method, std::string_view pa
       if (words < most_words) continue;
       if (words > most_words) match = Match();
       most_words = words;
-      match.allowed.push_back(route->method);
-      const bool same = route->method == method || (method == "HEAD" && route->method == "GET");
-      if (!same || (match.route != nullptr && route->method != method)) continue;
-      match.route = route;
-      match.path = values;
+      match.offer(*route, method, values);
     }
   }
   return match;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "api/api.h"
@@ -131,6 +132,9 @@ class RouteTable {
     const Route* route = nullptr;
     std::map<std::string, std::string> path;
     std::vector<std::string_view> allowed;  // methods of the path when the method is wrong
+    // A route that fits the path.
+    void offer(const Route& fitting, std::string_view method,
+               const std::map<std::string, std::string>& values);
   };
   // HEAD is answered by GET. A path whose escapes are broken matches nothing.
   Match match(std::string_view method, std::string_view path) const;
@@ -138,6 +142,8 @@ class RouteTable {
  private:
   std::vector<std::unique_ptr<Route>> routes_;
   std::map<size_t, std::vector<const Route*>> by_length_;
+  // Those whose path is nothing but words: most requests are for one of them.
+  std::unordered_map<std::string_view, std::vector<const Route*>> by_path_;
 };
 const RouteTable& route_table();
 
