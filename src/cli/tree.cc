@@ -28,6 +28,15 @@ std::string nearest_command(const CLI::App& app, const std::string& word) {
   return nearest(word, names);
 }
 
+// The nearest option of a command to a word that is none of its.
+std::string nearest_option(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return nearest(word.substr(0, word.find('=')), names);
+}
+
 const CLI::App& deepest(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -158,17 +167,20 @@ int Tree::run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const CLI::App& at = deepest(app);
     const std::vector<std::string> unknown = app.remaining(true);
-    std::string near;
-    if (!unknown.empty() && !at.get_subcommands({}).empty()) {
-      near = nearest_command(at, unknown.front());
-      std::fprintf(stderr, "error: there is no command `%s %s`\n", path_of(at).c_str(),
-                   unknown.front().c_str());
+    const std::string word = unknown.empty() ? "" : unknown.front();
+    const std::string path = path_of(at);
+    if (word.size() > 1 && word.starts_with('-')) {
+      std::fprintf(stderr, "error: `%s` has no option %s\n", path.c_str(), word.c_str());
+      if (const std::string near = nearest_option(at, word); !near.empty())
+        std::fprintf(stderr, "  did you mean `%s`?\n", near.c_str());
+    } else if (!word.empty() && !at.get_subcommands({}).empty()) {
+      std::fprintf(stderr, "error: there is no command `%s %s`\n", path.c_str(), word.c_str());
+      if (const std::string near = nearest_command(at, word); !near.empty())
+        std::fprintf(stderr, "  did you mean `%s %s`?\n", path.c_str(), near.c_str());
     } else {
       std::fprintf(stderr, "error: %s\n", error.what());
     }
-    if (!near.empty())
-      std::fprintf(stderr, "  did you mean `%s %s`?\n", path_of(at).c_str(), near.c_str());
-    std::fprintf(stderr, "  see `%s --help`\n", path_of(at).c_str());
+    std::fprintf(stderr, "  see `%s --help`\n", path.c_str());
     return kExitUsage;
   }
   if (!tail_.empty() && !(deepest(app).get_name() == "submit")) {

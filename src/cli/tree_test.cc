@@ -116,6 +116,23 @@ TEST_F(TreeTest, WrongUsageIsExit2WithTheNearestCommand) {
             std::string::npos);
 }
 
+TEST_F(TreeTest, AnUnknownOptionNamesTheNearest) {
+  for (const auto& [words, near] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"job", "submit", "file.yaml", "--gpu", "2"}, "`--gpus`"},
+           {{"job", "submit", "file.yaml", "--sets=params.lr=1"}, "`--set`"},
+           {{"job", "list", "--jsn"}, "`--json`"},
+           {{"--contxt", "x", "job", "list"}, "`--context`"}}) {
+    const Done done = run_line(words);
+    EXPECT_EQ(done.code, kExitUsage) << done.err;
+    EXPECT_NE(done.err.find("has no option --"), std::string::npos) << done.err;
+    EXPECT_NE(done.err.find("did you mean " + near + "?"), std::string::npos) << done.err;
+  }
+  const Done far = run_line({"job", "list", "--qwertz"});
+  EXPECT_EQ(far.code, kExitUsage);
+  EXPECT_NE(far.err.find("`hearth job list` has no option --qwertz"), std::string::npos) << far.err;
+  EXPECT_EQ(far.err.find("did you mean"), std::string::npos) << far.err;
+}
+
 TEST_F(TreeTest, LaterVerbsSaySoWhateverFollows) {
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"job", "shell", "x"}, {"env", "list", "--all"}, {"simulate"}, {"node", "drain", "n"}}) {

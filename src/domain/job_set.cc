@@ -146,6 +146,24 @@ bool stands_for_part(const Node& target, const Type& type, const Node& value) {
          (value.kind != Node::Kind::list || type.list_field == type.scalar_field);
 }
 
+// A param that the file does not have is for the script's own defaults; one that is nearly called
+// as one of the file's is a slip of the pen, which would train with the wrong value unnoticed.
+Result<void> check_param(const Node& root, const std::vector<Step>& steps, std::string_view path) {
+  if (steps.size() < 2 || steps[0].name != "params") return {};
+  const Node* params = root.find("params");
+  if (params == nullptr || params->kind != Node::Kind::map || params->find(steps[1].name))
+    return {};
+  std::vector<std::string> names;
+  for (const Node::Member& m : params->members) names.push_back(m.key);
+  const std::string near = nearest(steps[1].name, names);
+  if (near.empty()) return {};
+  return set_error(
+      path.substr(0, steps[1].end),
+      format("the param '{}', which the job file does not have", shortened(steps[1].name)),
+      format("its params {}, or a name unlike them", join(names, ", ")),
+      format("did you mean 'params.{}'? If not, write it into the job file", near));
+}
+
 }  // namespace
 
 Result<void> apply_set(Node& root, std::string_view assignment) {
@@ -153,6 +171,7 @@ Result<void> apply_set(Node& root, std::string_view assignment) {
   if (equals == std::string_view::npos) return bad_path(assignment);
   const std::string_view path = trim(assignment.substr(0, equals));
   const std::vector<Step> steps = TRY(steps_of(path));
+  TRY(check_param(root, steps, path));
   Node value = TRY(value_of(trim(assignment.substr(equals + 1)), path));
 
   const Type* type = &type_of<JobSpec>();

@@ -65,6 +65,8 @@ text `${params.lr}`.
 
 **Changing values on the command line.** `hearth job submit job.yaml --set params.lr=0.1 --set
 resources.gpus=2 --set datasets[0].at=data`: a path and a value as in the file.
+A param that the file does not have is given to the script, unless its name is nearly that of one
+that it has: then it is refused.
 
 **More than one process.** `roles` in place of `command` and `resources`:
 

@@ -67,6 +67,9 @@ TEST(Set, SaysWhatIsWrong) {
   EXPECT_EQ(mend("datasets[5].at=x"), "count from 0");
   EXPECT_EQ(mend("name.first=x"), "end the path before this part");
   EXPECT_EQ(mend("priority=1000"), "write, for example, 50");
+  EXPECT_EQ(mend("params.lrr=1"), "did you mean 'params.lr'? If not, write it into the job file");
+  EXPECT_EQ(mend("params.epoch.live=true"),
+            "did you mean 'params.epochs'? If not, write it into the job file");
   for (const auto* assignment : {"", "=1", "params", "a..b=1", "[0]=1", "params.[x]=1", ".a=1",
                                  "datasets[0]at=x", "params.a=[1", "datasets[-1].at=x"})
     EXPECT_FALSE(with({assignment}).ok()) << assignment;
