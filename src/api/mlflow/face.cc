@@ -20,7 +20,8 @@ struct CodeName {
   std::string_view name;
 };
 // What MLflow answers for each of our codes. Its clients try 408, 429, 500, 502, 503 and 504 again
-// for minutes: nothing that stays as it is may answer these.
+// for minutes: nothing that stays as it is may answer these; also damage and our own mistakes,
+// which are `internal`.
 constexpr std::array kCodes = {
     CodeName{Code::invalid, 400, "INVALID_PARAMETER_VALUE"},
     CodeName{Code::too_large, 400, "INVALID_PARAMETER_VALUE"},
@@ -35,7 +36,7 @@ constexpr std::array kCodes = {
     CodeName{Code::timeout, 503, "TEMPORARILY_UNAVAILABLE"},
     CodeName{Code::method, 405, "ENDPOINT_NOT_FOUND"},
     CodeName{Code::unsupported, 501, "NOT_IMPLEMENTED"},
-    CodeName{Code::internal, 500, "INTERNAL_ERROR"},
+    CodeName{Code::internal, 422, "INTERNAL_ERROR"},
 };
 
 // One slash where several stand, and no /ajax-api.

@@ -14,9 +14,12 @@ namespace {
 
 constexpr int kMostDecodes = 10;  // of a path that was encoded again and again
 
-bool is_word(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  return std::isalnum(u) != 0 || c == '_' || u >= 0x80;  // letters of any language
+constexpr bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;  // letters of any language
+}
+constexpr bool is_key(char c) {
+  return is_word(c) || c == '/' || c == '.' || c == '-' || c == ' ' || c == ':';
 }
 
 size_t characters(std::string_view text) {
@@ -41,13 +44,13 @@ std::string normal(std::string_view path) {
 }  // namespace
 
 Result<void> check_key(std::string_view name, std::string_view path) {
-  const bool good = std::all_of(name.begin(), name.end(), [](char c) {
-    return is_word(c) || std::string_view("/.- :").find(c) != std::string_view::npos;
-  });
-  if (!good)
+  if (!std::all_of(name.begin(), name.end(), is_key))
     return invalid_value(path, json_quote(name),
                          "Names may only contain alphanumerics, underscores (_), dashes (-), "
                          "periods (.), spaces ( ), colon(:) and slashes (/).");
+  // Most names are no path.
+  if (name.find('/') == std::string_view::npos && !name.starts_with('.'))
+    return check_length(path, name, kMostKey);
   const std::string norm = normal(name);
   if (norm != name || norm == "." || norm.starts_with(".."))
     return invalid_value(path, json_quote(name),

@@ -1,10 +1,12 @@
 // runs/...
 #include <set>
 
+#include "api/answer.h"
 #include "api/mlflow/encode.h"
 #include "api/mlflow/face.h"
 #include "api/mlflow/filter.h"
 #include "api/mlflow/limits.h"
+#include "api/mlflow/logged.h"
 
 namespace hearth::api::mlflow {
 namespace {
@@ -114,19 +116,6 @@ Result<std::string> delete_tag(Call& call, const Fields& args) {
   return std::string("{}");
 }
 
-Result<control::LoggedMetric> metric_of(const Fields& args, const std::string& prefix) {
-  control::LoggedMetric metric;
-  metric.key = TRY(args.need_text("key"));
-  TRY(check_key(metric.key, prefix + "name"));
-  metric.value = TRY(args.need_real("value"));
-  metric.time = TRY(time_of(prefix + "timestamp", TRY(args.need_integer("timestamp"))));
-  metric.step = TRY(args.integer("step")).value_or(0);
-  metric.model_id = TRY(args.text("model_id"));
-  metric.dataset_name = TRY(args.text("dataset_name"));
-  metric.dataset_digest = TRY(args.text("dataset_digest"));
-  return metric;
-}
-
 // A changed param gets the hint that MLflow gives.
 Result<void> log(Call& call, const std::string& id, control::LogBatch batch) {
   return of_run(call.services.tracking.log_batch(call.who, id, std::move(batch)), id);
@@ -209,6 +198,21 @@ Result<std::string> log_batch(Call& call, const Fields& args) {
   return std::string("{}");
 }
 
+// What a training loop sends again and again.
+void add_logged(RouteTable& table, std::string_view path,
+                std::optional<QuickMetrics> (*quick)(std::string_view), JsonHandler otherwise) {
+  Route& route = add_json(table, "POST", path, otherwise);
+  route.logs = true;
+  route.handler = [quick, general = route.handler](Call& call) -> Result<net::Response> {
+    auto found = quick(call.request.body);
+    if (!found) return general(call);
+    control::LogBatch batch;
+    batch.metrics = std::move(found->metrics);
+    TRY(log(call, found->run_id, std::move(batch)));
+    return json_text("{}");
+  };
+}
+
 // log-model of MLflow 2: a model's description, appended to a list in a tag.
 Result<std::string> log_model(Call& call, const Fields& args) {
   const std::string id = TRY(run_id_of(args));
@@ -275,9 +279,9 @@ void add_run_calls(RouteTable& table) {
   add_json(table, "POST", "/runs/restore", restore);
   add_json(table, "POST", "/runs/set-tag", set_tag).logs = true;
   add_json(table, "POST", "/runs/delete-tag", delete_tag);
-  add_json(table, "POST", "/runs/log-metric", log_metric).logs = true;
+  add_logged(table, "/runs/log-metric", read_metric_quickly, log_metric);
   add_json(table, "POST", "/runs/log-parameter", log_param).logs = true;
-  add_json(table, "POST", "/runs/log-batch", log_batch).logs = true;
+  add_logged(table, "/runs/log-batch", read_batch_quickly, log_batch);
   add_json(table, "POST", "/runs/log-model", log_model).most_body_bytes = kMostJsonBytes;
   add_json(table, "POST", "/runs/search", search);
 }
