@@ -37,6 +37,7 @@ class MetricBatchWriter {
   // invalid: the key is empty or too long; too_large: seal() first.
   Result<void> add(std::string_view key, const Point& point);
   size_t points() const { return count_; }
+  size_t keys() const { return order_.size(); }
   // The batch so far; starts a new one.
   Bytes seal();
 

@@ -12,14 +12,15 @@ constexpr int kMostTries = 3;  // of a compaction that somebody else is ahead of
 
 Result<std::optional<track::SummaryByKey>> stored_summaries(db::Session& session,
                                                             const std::string& run_id) {
+  // Summaries can be made anew: what is damaged, itself or its page, is as if it were not there.
   std::optional<track::SummaryByKey> found;
-  TRY(session.query("SELECT body FROM run_metrics WHERE run_id = $1", {run_id},
-                    [&](const db::Row& row) -> Result<void> {
-                      // Summaries can be made anew: what is damaged is as if it were not there.
-                      auto read = track::decode_summaries(row.bytes(0));
-                      if (read.ok()) found = std::move(*read);
-                      return {};
-                    }));
+  const auto done = session.query("SELECT body FROM run_metrics WHERE run_id = $1", {run_id},
+                                  [&](const db::Row& row) -> Result<void> {
+                                    auto read = track::decode_summaries(row.bytes(0));
+                                    if (read.ok()) found = std::move(*read);
+                                    return {};
+                                  });
+  if (!done.ok() && done.error().code != Code::internal) return done.error();
   return found;
 }
 
@@ -73,7 +74,7 @@ using Groups = std::map<std::pair<int64_t, int64_t>, Group>;  // by attempt and 
 
 // Packs hold no more than a chunk's points of one key; longer series go into several.
 void make_rows(const std::pair<int64_t, int64_t>& source, track::PointsByKey series,
-               std::vector<Compaction::Row>& rows) {
+               std::vector<PointRow>& rows) {
   for (auto& [key, points] : series) {
     std::vector<std::vector<track::Point>> one;
     one.push_back(std::move(points));
@@ -81,7 +82,7 @@ void make_rows(const std::pair<int64_t, int64_t>& source, track::PointsByKey ser
   }
   while (!series.empty()) {
     track::PointsByKey rest;
-    Compaction::Row row;
+    PointRow row;
     row.source = {"", source.first, source.second};
     row.keys = static_cast<int64_t>(series.size());
     row.first = {INT64_MAX};

@@ -29,6 +29,6 @@ Result<void> each_point(
     const std::function<void(std::string_view, std::span<const track::Point>)>& each,
     std::vector<std::string>& damaged);
 Result<void> insert_row(db::Session& session, const std::string& run_id, const std::string& id,
-                        const std::string& kind, const Compaction::Row& row);
+                        const std::string& kind, const PointRow& row);
 
 }  // namespace hearth::control

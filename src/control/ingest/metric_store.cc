@@ -40,36 +40,6 @@ bool fits(std::string_view key) {
   return proper > 0 && proper <= kMostMetricKeyBytes;
 }
 
-Result<std::set<std::string>> write_points(db::Session& session, const std::string& run_id,
-                                           const PointSource& source, MetricKind kind,
-                                           const std::vector<KeyPoint>& points,
-                                           const std::string& id, std::set<std::string> refused) {
-  track::MetricBatchWriter writer;
-  Time first{INT64_MAX};
-  std::set<std::string_view> keys;
-  for (const KeyPoint& p : points) {
-    if (refused.contains(p.key)) continue;
-    const auto added =
-        fits(p.key) ? writer.add(p.key, p.point) : Error::invalid("the key is empty or too long");
-    if (!added.ok() && added.error().code != Code::invalid) return Error(added.error());
-    if (!added.ok()) {
-      refused.insert(p.key);
-    } else {
-      first = std::min(first, p.point.time);
-      keys.insert(p.key);
-    }
-  }
-  if (writer.points() == 0) return refused;
-  const auto count = static_cast<int64_t>(writer.points());
-  TRY(insert_row(session, run_id, id, batch_kind(kind),
-                 {.source = source,
-                  .points = count,
-                  .keys = static_cast<int64_t>(keys.size()),
-                  .first = first,
-                  .body = writer.seal()}));
-  return refused;
-}
-
 void add_point(RunSeries& into, std::string_view name, const track::Point& point,
                const MetricRow& row) {
   const size_t end = name.find(kKeyMark);
@@ -224,7 +194,7 @@ std::string pack_kind(MetricKind kind) {
 }
 
 Result<void> insert_row(db::Session& session, const std::string& run_id, const std::string& id,
-                        const std::string& kind, const Compaction::Row& row) {
+                        const std::string& kind, const PointRow& row) {
   TRY(session.execute(
       "INSERT INTO metric_batches (run_id, id, kind, task_id, attempt, rank, points, keys, "
       "first_time, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -275,6 +245,34 @@ Result<void> each_row(db::Session& session, const std::string& run_id, std::stri
   }
 }
 
+Result<EncodedPoints> encode_points(const std::vector<KeyPoint>& points,
+                                    std::set<std::string> refused) {
+  EncodedPoints made;
+  made.refused = std::move(refused);
+  track::MetricBatchWriter writer;
+  made.row.first = {INT64_MAX};
+  for (const KeyPoint& p : points) {
+    if (!made.refused.empty() && made.refused.contains(p.key)) continue;
+    const auto added =
+        fits(p.key) ? writer.add(p.key, p.point) : Error::invalid("the key is empty or too long");
+    if (added.ok())
+      made.row.first = std::min(made.row.first, p.point.time);
+    else if (added.error().code == Code::invalid)
+      made.refused.insert(p.key);
+    else
+      return Error(added.error());
+  }
+  made.row.points = static_cast<int64_t>(writer.points());
+  made.row.keys = static_cast<int64_t>(writer.keys());
+  if (made.row.points > 0) made.row.body = writer.seal();
+  return made;
+}
+
+Result<void> add_row(db::Session& session, const std::string& run_id, MetricKind kind,
+                     const PointRow& row, const std::string& id) {
+  return insert_row(session, run_id, id, batch_kind(kind), row);
+}
+
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
                                          const PointSource& source, MetricKind kind,
                                          const std::vector<KeyPoint>& points,
@@ -285,14 +283,10 @@ Result<std::set<std::string>> add_points(db::Session& session, const std::string
     for (const KeyPoint& p : points) keys.insert(p.key);
     refused = TRY(keys_over_bound(session, run_id, keys));
   }
-  return write_points(session, run_id, source, kind, points, id, std::move(refused));
-}
-
-Result<std::set<std::string>> add_counted_points(db::Session& session, const std::string& run_id,
-                                                 const PointSource& source, MetricKind kind,
-                                                 const std::vector<KeyPoint>& points,
-                                                 const std::string& id) {
-  return write_points(session, run_id, source, kind, points, id, {});
+  EncodedPoints made = TRY(encode_points(points, std::move(refused)));
+  made.row.source = source;
+  if (made.row.points > 0) TRY(add_row(session, run_id, kind, made.row, id));
+  return std::move(made.refused);
 }
 
 Result<RunSeries> read_run(db::Session& session, const std::string& run_id,

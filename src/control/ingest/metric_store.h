@@ -46,17 +46,32 @@ struct PointSource {
   int64_t rank = 0;
 };
 
+// A row of metric_batches.
+struct PointRow {
+  PointSource source;
+  int64_t points = 0;
+  int64_t keys = 0;
+  Time first;
+  Bytes body;
+};
+// One row of the points, made before it is written. Of keys that are empty or too long, and of
+// those that are `refused` already, the points are left out.
+struct EncodedPoints {
+  PointRow row;  // without points when nothing is left
+  std::set<std::string> refused;
+};
+Result<EncodedPoints> encode_points(const std::vector<KeyPoint>& points,
+                                    std::set<std::string> refused = {});
+// Inside a write.
+Result<void> add_row(db::Session& session, const std::string& run_id, MetricKind kind,
+                     const PointRow& row, const std::string& id);
+
 // Inside a write: keeps the points as one row. Returns the keys that were refused, their points are
 // not kept: empty or too long ones, and new ones over kMostMetricKeys.
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
                                          const PointSource& source, MetricKind kind,
                                          const std::vector<KeyPoint>& points,
                                          const std::string& id);
-// The same without looking at the run's other keys, which the caller has counted.
-Result<std::set<std::string>> add_counted_points(db::Session& session, const std::string& run_id,
-                                                 const PointSource& source, MetricKind kind,
-                                                 const std::vector<KeyPoint>& points,
-                                                 const std::string& id);
 
 struct SourcedPoint {
   track::Point point;
@@ -108,16 +123,9 @@ Result<std::optional<Pace>> pace_of(db::Session& session, const std::string& run
 
 // Small rows of a run, merged; made from a read, written by a write.
 struct Compaction {
-  struct Row {
-    PointSource source;
-    int64_t points = 0;
-    int64_t keys = 0;
-    Time first;
-    Bytes body;
-  };
   MetricKind kind = MetricKind::metric;
   std::vector<std::string> ids;  // they go
-  std::vector<Row> rows;         // they come
+  std::vector<PointRow> rows;    // they come
   track::SummaryByKey summaries;
   bool whole = false;                // the summaries are those of the whole run
   std::vector<std::string> damaged;  // rows left as they are

@@ -93,6 +93,14 @@ Result<void> note_models(db::Session& session, const std::string& run_id, const 
   return {};
 }
 
+// What is going to be one row.
+struct RelaxedRow {
+  std::string run_id, id;
+  bool counted = false;  // then it is `made` already
+  std::vector<KeyPoint> points;
+  PointRow made;
+};
+
 Error too_many_keys(const std::set<std::string>& refused) {
   return Error::invalid(
       format("metric '{}': a run has at most {} metrics",
@@ -114,6 +122,7 @@ Result<void> check_key(const std::string& key, std::string_view what) {
   if (key.empty()) return Error::invalid(format("the name of {} is empty", what));
   if (key.find('\0') != std::string::npos || key.find(kKeyMark) != std::string::npos)
     return Error::invalid(format("the name of {} has a control character", what));
+  if (key.size() <= kMostTrackedKeyBytes && is_utf8(key)) return {};  // without making words
   return check_text(key, kMostTrackedKeyBytes, format("the name of {}", what));
 }
 
@@ -143,7 +152,11 @@ LatestMetric latest_of(const track::MetricSummary& summary) {
 Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& facts,
                                           const LogBatch& batch) {
   const std::vector<KeyPoint> points = points_of(batch);
-  const bool counted = index.has_room(facts.id, points);
+  const bool counted = points.empty() || TRY(index.has_room(facts.id, points));
+  // What can be done before is: all writers wait behind the transaction.
+  EncodedPoints made = TRY(encode_points(points));
+  if (!made.refused.empty()) return too_many_keys(made.refused);
+  const std::string id = make_id();
   PointSource source;
   bool run_changed = false;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
@@ -162,8 +175,9 @@ Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& f
     }
     if (points.empty()) return {};
     TRY(note_models(session, facts.id, batch));
-    const auto add = counted ? add_counted_points : add_points;
-    const auto refused = TRY(add(session, facts.id, source, MetricKind::metric, points, make_id()));
+    made.row.source = source;
+    if (counted) return add_row(session, facts.id, MetricKind::metric, made.row, id);
+    const auto refused = TRY(add_points(session, facts.id, source, MetricKind::metric, points, id));
     if (!refused.empty()) return too_many_keys(refused);
     return {};
   }));
@@ -184,21 +198,29 @@ Result<void> Tracking::State::write_relaxed(std::vector<RelaxedBatch> batches) {
     all.insert(all.end(), std::make_move_iterator(batch.points.begin()),
                std::make_move_iterator(batch.points.end()));
   }
+  std::vector<RelaxedRow> rows;
+  for (const auto& [run_id, points] : runs) {
+    const auto room = index.has_room(run_id, points);
+    for (size_t from = 0; from < points.size(); from += kMostBatchMetrics) {
+      const size_t to = std::min(points.size(), from + kMostBatchMetrics);
+      RelaxedRow row{run_id, make_id(), room.ok() && *room, {}, {}};
+      row.points.assign(points.begin() + static_cast<ptrdiff_t>(from),
+                        points.begin() + static_cast<ptrdiff_t>(to));
+      if (row.counted) row.made = TRY(encode_points(row.points)).row;
+      rows.push_back(std::move(row));
+    }
+  }
   std::set<std::string> gone;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
     gone.clear();
-    for (const auto& [run_id, points] : runs) {
-      if (!check_active(session, run_id).ok()) {
-        gone.insert(run_id);
-        continue;
-      }
-      const auto add = index.has_room(run_id, points) ? add_counted_points : add_points;
-      for (size_t from = 0; from < points.size(); from += kMostBatchMetrics) {
-        const size_t to = std::min(points.size(), from + kMostBatchMetrics);
-        const std::vector<KeyPoint> part(points.begin() + static_cast<ptrdiff_t>(from),
-                                         points.begin() + static_cast<ptrdiff_t>(to));
-        TRY(add(session, run_id, {}, MetricKind::metric, part, make_id()));
-      }
+    for (const auto& [run_id, points] : runs)
+      if (!check_active(session, run_id).ok()) gone.insert(run_id);
+    for (const RelaxedRow& row : rows) {
+      if (gone.contains(row.run_id)) continue;
+      if (row.counted)
+        TRY(add_row(session, row.run_id, MetricKind::metric, row.made, row.id));
+      else
+        TRY(add_points(session, row.run_id, {}, MetricKind::metric, row.points, row.id));
     }
     return {};
   }));
@@ -214,7 +236,7 @@ Result<void> Tracking::State::write_relaxed(std::vector<RelaxedBatch> batches) {
 void Tracking::State::count_rows(const std::string& run_id) {
   const std::lock_guard lock(mutex);
   if (new_rows.size() >= kMostTidied) new_rows.clear();
-  if (++new_rows[run_id] >= kCompactRows && running) wake.notify_all();
+  ++new_rows[run_id];
 }
 
 Result<void> Tracking::log_batch(const Identity& who, const std::string& run_id, LogBatch batch) {

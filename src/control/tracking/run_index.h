@@ -6,13 +6,15 @@
 // their commit, those of shims come by the journal. What was missed (a crash, rows dropped for
 // room) is read again from the summaries.
 //
-// Thread-safe. One lock for all: searches share it. It is held while rows and columns are read
-// from the database at their first use.
+// Thread-safe. One lock for all: searches share it, who logs has it alone for a moment. Rows and
+// columns are read from the database without it; what changes meanwhile is noted (Load). Who needs
+// both takes the lock inside a read(): connections are few, and nobody waits for one with the lock.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -69,12 +71,26 @@ struct Cell {
 };
 using MetricCells = std::vector<Cell>;  // by key
 
+constexpr uint8_t kAbsent = 0, kPresent = 1, kFinite = 2;
 struct MetricColumn {
   std::vector<double> last, min, max;
   std::vector<uint8_t> state;  // kAbsent...
   uint64_t used = 0;
+
+  void resize(size_t runs) {
+    for (auto* values : {&last, &min, &max}) values->resize(runs);
+    state.resize(runs, kAbsent);
+  }
+  void set(uint32_t slot, const track::MetricSummary& summary) {
+    set(slot, summary.finite, summary.last.value, summary.min, summary.max);
+  }
+  void set(uint32_t slot, bool finite, double last_value, double least, double greatest) {
+    last[slot] = last_value;
+    min[slot] = least;
+    max[slot] = greatest;
+    state[slot] = finite ? kPresent | kFinite : kPresent;
+  }
 };
-constexpr uint8_t kAbsent = 0, kPresent = 1, kFinite = 2;
 
 class RunIndex {
  public:
@@ -85,8 +101,9 @@ class RunIndex {
   void experiments_changed();
   // Points that are committed.
   void apply(const std::string& run_id, int64_t attempt, const std::vector<KeyPoint>& points);
-  // True when the run is known to stay within kMostMetricKeys with these points.
-  bool has_room(const std::string& run_id, const std::vector<KeyPoint>& points) const;
+  // True when the run is known to stay within kMostMetricKeys with these points. Reads what the
+  // run has at its first use.
+  Result<bool> has_room(const std::string& run_id, const std::vector<KeyPoint>& points);
   // The journal up to here is taken in; -1 before the first load.
   int64_t seen() const;
 
@@ -125,33 +142,50 @@ class RunIndex {
  private:
   View view() const { return {runs_, words_, experiments_, columns_, rows_, generation_}; }
   Result<void> refresh();
-  Result<void> refresh_locked(db::Session& session);
+  // Takes in at most so much; false: there is more.
+  Result<bool> catch_up(db::Session& session, int64_t most);
   Result<void> load_locked(db::Session& session);
   Result<void> load_experiments(db::Session& session);
   Result<void> load_datasets(db::Session& session, const std::string& run_id);
   Result<void> load_run(db::Session& session, const std::string& id);
   void put_run(const Run& run);
-  Result<void> ensure_columns(const std::vector<std::string>& keys);
   bool lacks(const std::vector<std::string>& keys) const;
-  Result<void> load_columns(db::Session& session, const std::set<uint32_t>& keys);
-  Result<void> load_blocks(db::Session& session);
-  Result<void> load_block_columns(db::Session& session, const std::set<uint32_t>& keys,
-                                  const std::vector<bool>& done);
-  Result<void> load_open_rows(db::Session& session, const std::set<uint32_t>& keys,
-                              std::vector<bool>& done);
-  // Of the runs that no block has and that are not `done` yet, which they are then.
-  using EachRow = std::function<Result<void>(uint32_t slot, const track::SummaryByKey&)>;
-  Result<void> each_open_row(db::Session& session, std::vector<bool>& done, const EachRow& each);
-  using Count = std::function<void(std::string_view key, bool finite, double min, double max)>;
-  Result<void> count_rows(db::Session& session, const std::vector<bool>& chosen,
-                          std::vector<bool>& done, const Count& count);
-  Result<void> load_rows(db::Session& session, const std::vector<uint32_t>& slots);
-  Result<void> reload_stale(db::Session& session);
-  void put_row(uint32_t slot, const track::SummaryByKey& summaries,
-               const std::set<uint32_t>* keys = nullptr);
+  Result<bool> load_row(const std::string& run_id);
+  Result<void> reload_stale(db::Session& session, int64_t most);
+  void put_row(uint32_t slot, const track::SummaryByKey& summaries);
   void put_cell(uint32_t slot, const Cell& cell);
   void drop_row(uint32_t slot);
   void make_room();
+  void touch(uint32_t slot);
+
+  // run_columns.cc: what is read while others go on, so these hold the lock for moments only.
+  using Blocks = std::map<int64_t, std::vector<uint32_t>>;  // slots by place
+  struct Load;                                              // of columns
+  Result<void> ensure_columns(const std::vector<std::string>& keys);
+  Result<void> load_columns(const std::vector<std::string>& keys);
+  void begin(Load& load, const std::vector<std::string>& keys);
+  void finish(Load& load);
+  Result<void> load_open_rows(db::Session& session, Load& load);
+  Result<void> load_block_columns(db::Session& session, Load& load);
+  Result<Blocks> read_blocks(db::Session& session, uint64_t generation);
+  // Of the runs that no block has and that are not `done` yet, which they are then. Errors:
+  // conflict when the runs are of another generation meanwhile.
+  using EachRow = std::function<Result<void>(uint32_t slot, const track::SummaryByKey&)>;
+  Result<void> each_open_row(db::Session& session, uint64_t generation, std::vector<bool>& done,
+                             const EachRow& each);
+  Result<void> damaged_rows(db::Session& session, std::set<std::string>& whole);
+  using Count = std::function<void(std::string_view key, bool finite, double min, double max)>;
+  Result<void> count_rows(db::Session& session, uint64_t generation,
+                          const std::vector<bool>& chosen, std::vector<bool>& done,
+                          const Count& count);
+  // Slots by id; kNone where there is none, or `done`.
+  Result<uint32_t> slot_of(std::string_view id, uint64_t generation, const std::vector<bool>& done);
+  struct Wanted {
+    std::vector<std::pair<uint32_t, std::string>> rows;  // slot, id: not in memory
+    uint64_t generation = 0;
+  };
+  Result<void> load_rows(const Wanted& wanted);
+  void keep_row(uint32_t slot, uint64_t generation, const track::SummaryByKey& row);
 
   db::Database& database_;
   const size_t most_bytes_;
@@ -169,8 +203,19 @@ class RunIndex {
   std::set<uint32_t> stale_;  // slots whose row and columns are to be read again
   uint64_t uses_ = 0;
   uint64_t generation_ = 0;
-  std::map<int64_t, std::vector<uint32_t>> blocks_;  // slots by place; blocks never change
-  bool summed_up_ = false;                           // every run with packs has its summary
+  Blocks blocks_;           // they never change
+  bool summed_up_ = false;  // every run with packs has its summary
+  std::set<Load*> loads_;   // that are going on
+  std::mutex loading_;      // one at a time: taken before mutex_
 };
+
+// The same by the keys proper; `held` keeps it where that is another.
+inline const track::SummaryByKey& bare(const track::SummaryByKey& summaries,
+                                       track::SummaryByKey& held) {
+  const bool marked = std::ranges::any_of(
+      summaries, [](const auto& entry) { return entry.first.find(kKeyMark) != std::string::npos; });
+  if (!marked) return summaries;
+  return held = without_marks(summaries);
+}
 
 }  // namespace hearth::control

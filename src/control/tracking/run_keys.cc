@@ -19,18 +19,27 @@ void add(RunIndex::KeyUse& use, bool finite, double min, double max) {
 }  // namespace
 
 // Those in memory and those that no block has.
-Result<void> RunIndex::count_rows(db::Session& session, const std::vector<bool>& chosen,
-                                  std::vector<bool>& done, const Count& count) {
-  for (uint32_t slot = 0; slot < rows_.size(); ++slot) {
-    if (rows_[slot] == nullptr) continue;
-    done[slot] = true;
-    if (slot >= chosen.size() || !chosen[slot]) continue;
-    for (const auto& [key, s] : *rows_[slot]) count(words_.text(key), s.finite, s.min, s.max);
+Result<void> RunIndex::count_rows(db::Session& session, uint64_t generation,
+                                  const std::vector<bool>& chosen, std::vector<bool>& done,
+                                  const Count& count) {
+  const auto counts = [&](uint32_t slot) { return slot < chosen.size() && chosen[slot]; };
+  {
+    const std::shared_lock lock(mutex_);
+    if (generation_ != generation)
+      return Error::conflict("the runs were read anew meanwhile", "ask again");
+    done.resize(runs_.size());
+    for (uint32_t slot = 0; slot < rows_.size(); ++slot) {
+      if (rows_[slot] == nullptr) continue;
+      done[slot] = true;
+      if (!counts(slot)) continue;
+      for (const auto& [key, s] : *rows_[slot]) count(words_.text(key), s.finite, s.min, s.max);
+    }
   }
-  return each_open_row(session, done,
+  return each_open_row(session, generation, done,
                        [&](uint32_t slot, const track::SummaryByKey& row) -> Result<void> {
-                         if (slot >= chosen.size() || !chosen[slot]) return {};
-                         for (const auto& [key, s] : without_marks(row))
+                         if (!counts(slot)) return {};
+                         track::SummaryByKey held;
+                         for (const auto& [key, s] : bare(row, held))
                            count(key, s.finite, s.min, s.max);
                          return {};
                        });
@@ -49,16 +58,10 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
     }
     add(at->second, finite, min, max);
   };
-  std::unique_lock lock(mutex_);
   TRY(database_.read([&](db::Session& session) -> Result<void> {
-    TRY(refresh_locked(session));
-    if (generation_ != generation)
-      return Error::conflict("the runs were read anew meanwhile", "ask again");
-    std::vector<bool> done(runs_.size());
-    TRY(count_rows(session, chosen, done, count));
-    TRY(load_blocks(session));
-    const auto blocks = blocks_;
-    lock.unlock();  // the view of the database stays the same one
+    std::vector<bool> done;
+    TRY(count_rows(session, generation, chosen, done, count));
+    const Blocks blocks = TRY(read_blocks(session, generation));
     const auto counts = [&](uint32_t slot) {
       return slot < chosen.size() && chosen[slot] && !done[slot];
     };

@@ -10,7 +10,9 @@ namespace {
 
 std::map<std::string, std::string> texts_of(const Words& words, const KeyValues& values) {
   std::map<std::string, std::string> texts;
-  for (const auto& [key, value] : values) texts.emplace(words.text(key), words.text(value));
+  // Words are often numbered in their order.
+  for (const auto& [key, value] : values)
+    texts.emplace_hint(texts.end(), words.text(key), words.text(value));
   return texts;
 }
 
@@ -47,7 +49,7 @@ FoundRun found_run(const RunIndex::View& view, uint32_t slot, const RunSearch& q
   if (!query.with_metrics || view.rows[slot] == nullptr) return found;
   for (const Cell& cell : *view.rows[slot]) {
     if (!keys.empty() && !keys.contains(cell.key)) continue;
-    run.metrics.emplace(words.text(cell.key), latest_of(cell.summary));
+    run.metrics.emplace_hint(run.metrics.end(), words.text(cell.key), latest_of(cell.summary));
     if (query.with_bounds && cell.summary.finite)
       found.bounds.emplace(words.text(cell.key), std::pair(cell.summary.min, cell.summary.max));
   }

@@ -303,6 +303,40 @@ TEST_F(SearchTest, ColumnsOfBlocksSayTheSame) {
   set_log_sink({});
 }
 
+// The points of a run still say what its summary on a damaged page said.
+TEST_F(SearchTest, ADamagedPageOfSummariesChangesNoSearch) {
+  const RunSearch by_loss{.order_by = {by(Side::metric, "loss", true)}};
+  const Strings before = names(by_loss);
+  for (const std::string& run : ids)
+    need(tracking.update_run(world.member, run, {.status = RunStatus::finished}));
+  need(tracking.tidy());
+  Bytes body;
+  need(world.database->read([&](db::Session& session) {
+    return session.query("SELECT body FROM run_metrics WHERE run_id = $1", {ids[1]},
+                         [&](const db::Row& row) -> Result<void> {
+                           body.assign(row.bytes(0).begin(), row.bytes(0).end());
+                           return {};
+                         });
+  }));
+  ASSERT_FALSE(body.empty());
+  std::string told;
+  set_log_sink([&](Level, std::string_view line) { told.append(line).append("\n"); });
+  const auto database = reopen_flipped(as_text(body));
+  const Context context{*database, *world.objects, world.signals, world.clock, system_random()};
+  Access access(context, Bytes(32, std::byte{7}));
+  Tracking again(context, access);
+  Strings after;
+  for (const FoundRun& found : need(again.search_runs(world.member, by_loss)).runs) {
+    after.push_back(found.run.name);
+    if (found.run.id == ids[1]) EXPECT_TRUE(found.run.metrics.contains("loss"));
+  }
+  set_log_sink({});
+  EXPECT_EQ(after, before);
+  EXPECT_NE(told.find(format("run {}: the summary of its metrics", ids[1])), std::string::npos)
+      << told;
+  EXPECT_NE(database->refusing(), "");
+}
+
 TEST_F(SearchTest, KeysAreCountedInBlocksToo) {
   log(ids[0], {metric("acc", 0.25, 1)});
   const auto loss = [&](const KeyQuery& query) {

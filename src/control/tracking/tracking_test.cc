@@ -2,7 +2,6 @@
 #include "control/tracking/tracking.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "base/log.h"
@@ -310,22 +309,8 @@ TEST_F(TrackingTest, ARowOnADamagedPageIsNamedTheRestIsRead) {
                          });
   }));
   ASSERT_EQ(rows.size(), 3U);
-  const std::string path = world.folder.file("hearth.db");
-  const auto open = [&] { return need(db::open_sqlite({.path = path, .clock = &world.clock})); };
-  world.database.reset();
-  open().reset();  // what lay in the log goes into the file
-  // Where the second row's bytes lie: some part of them fills a page.
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    const std::string content{std::istreambuf_iterator<char>(file), {}};
-    const size_t at = content.find(as_text(std::span(bodies[1]).subspan(9000, 100)));
-    ASSERT_NE(at, std::string::npos);
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put(static_cast<char>(content[at] ^ 4));
-    file.flush();
-    ASSERT_TRUE(file.good());
-  }
-  const auto database = open();
+  // Some part of the second row's bytes fills a page.
+  const auto database = reopen_flipped(as_text(std::span(bodies[1]).subspan(9000, 100)));
   const Context context{*database, *world.objects, world.signals, world.clock, system_random()};
   Access access(context, Bytes(32, std::byte{7}));
   Tracking again(context, access);

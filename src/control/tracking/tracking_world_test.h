@@ -1,6 +1,8 @@
 // A small world with a tracking service, for its tests.
 #pragma once
 
+#include <fstream>
+
 #include "control/small_world_test.h"
 #include "control/tracking/tracking.h"
 
@@ -46,6 +48,26 @@ class TrackingTest : public testing::Test {
     for (const FoundRun& found : need(tracking.search_runs(world.member, query)).runs)
       all.push_back(found.run.name);
     return all;
+  }
+
+  // The database as it is opened again after a bit has flipped on the disk where `bytes` lie; the
+  // world's own is closed.
+  std::unique_ptr<db::Database> reopen_flipped(std::string_view bytes) {
+    const std::string path = world.folder.file("hearth.db");
+    const auto open = [&] { return need(db::open_sqlite({.path = path, .clock = &world.clock})); };
+    const std::string wanted(bytes);  // they may lie in what is closed now
+    world.database.reset();
+    open().reset();  // what lay in the log goes into the file
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string content{std::istreambuf_iterator<char>(file), {}};
+    const size_t at = content.find(wanted);
+    EXPECT_NE(at, std::string::npos);
+    if (at == std::string::npos) return open();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(content[at] ^ 4));
+    file.close();
+    EXPECT_TRUE(file.good());
+    return open();
   }
 
   SmallWorld world;

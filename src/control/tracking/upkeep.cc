@@ -79,6 +79,7 @@ Result<void> Tracking::tidy() {
   db::Database& database = state_->context.database;
   if (!state_->older_done) TRY(sum_up_older(database));
   state_->older_done = true;
+  TRY(state_->index.load());  // so that the next search finds little to take in
   TRY(state_->compact_due());
   TRY(compact_open(database, make_id));
   TRY(seal_blocks(database));
