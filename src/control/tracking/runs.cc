@@ -142,6 +142,16 @@ Result<TrackedRun> Tracking::State::tracked(db::Session& session, Run run) {
   return all;
 }
 
+// After a write: all writers would wait while a thousand keys are read.
+Result<TrackedRun> Tracking::State::tracked(Run run) {
+  TrackedRun all;
+  TRY(context.database.read([&](db::Session& session) -> Result<void> {
+    all = TRY(tracked(session, std::move(run)));
+    return {};
+  }));
+  return all;
+}
+
 Result<bool> Tracking::State::is_jobs_own(db::Session& session, const Run& run) {
   if (run.job_id.empty()) return false;
   const auto job = TRY(db::Table<Job>::get(session, run.job_id));
@@ -226,7 +236,7 @@ Result<TrackedRun> Tracking::create_run(const Identity& who, const NewRun& wante
   const Experiment experiment =
       TRY(state.experiment_for(who, wanted.experiment_id, wanted.project, Grade::member));
   if (!wanted.parent_id.empty()) TRY(state.run_for(who, wanted.parent_id, Grade::viewer));
-  TrackedRun made;
+  Run made;
   TRY(state.context.database.write([&](db::Session& session) -> Result<void> {
     const auto there = TRY(db::Table<Experiment>::get(session, experiment.id));
     if (!there) return State::missing_experiment(experiment.id);
@@ -235,13 +245,12 @@ Result<TrackedRun> Tracking::create_run(const Identity& who, const NewRun& wante
           format("The experiment {} must be in the 'active' state. Current state is deleted.",
                  experiment.id),
           "restore it, or take another");
-    auto run = TRY(state.claim_job_run(session, who, wanted, *there));
-    if (!run) run = TRY(state.make_run(session, who, wanted, *there));
-    made = TRY(state.tracked(session, std::move(*run)));
+    const auto run = TRY(state.claim_job_run(session, who, wanted, *there));
+    made = run ? *run : TRY(state.make_run(session, who, wanted, *there));
     return {};
   }));
-  state.tell(made.run.id);
-  return made;
+  state.tell(made.id);
+  return state.tracked(std::move(made));
 }
 
 Result<TrackedRun> Tracking::get_run(const Identity& who, const std::string& id) {
@@ -260,9 +269,8 @@ Result<TrackedRun> Tracking::update_run(const Identity& who, const std::string& 
                                         const RunChange& change) {
   State& state = *state_;
   if (change.name) TRY(check_text(*change.name, kMostRunNameBytes, "the run's name"));
-  TrackedRun done;
   bool ended = false;
-  TRY(state.change_run(who, id, "run.changed", [&](db::Session& session, Run& run) -> Result<void> {
+  const auto work = [&](db::Session& session, Run& run) -> Result<void> {
     TRY(State::check_active(session, id));
     const bool own = TRY(State::is_jobs_own(session, run));
     if (change.name && own)
@@ -278,15 +286,14 @@ Result<TrackedRun> Tracking::update_run(const Identity& who, const std::string& 
         run.finished_at = state.context.clock.now();
     }
     if (change.finished_at && !own) run.finished_at = *change.finished_at;
-    done = TRY(state.tracked(session, run));
     return {};
-  }));
+  };
+  Run run = TRY(state.change_run(who, id, "run.changed", work));
   if (ended) {
     const std::lock_guard lock(state.mutex);
     if (state.ended.size() < State::kMostTidied) state.ended.insert(id);
   }
-  ++done.run.version;
-  return done;
+  return state.tracked(std::move(run));
 }
 
 Result<void> Tracking::delete_run(const Identity& who, const std::string& id) {

@@ -75,6 +75,7 @@ struct Tracking::State {
   Result<Run> change_run(const Identity& who, const std::string& id, const std::string& kind,
                          const std::function<Result<void>(db::Session&, Run&)>& change);
   Result<TrackedRun> tracked(db::Session& session, Run run);
+  Result<TrackedRun> tracked(Run run);
   Result<Run> make_run(db::Session& session, const Identity& who, const NewRun& wanted,
                        const Experiment& experiment);
   Result<std::optional<Run>> claim_job_run(db::Session& session, const Identity& who,

@@ -433,6 +433,9 @@ TEST_F(TrackingTest, DeletedRunsAreCollectedWithAllTheyHad) {
   RunSearch query;
   query.view = View::all;
   EXPECT_EQ(need(short_lived.search_runs(world.member, query)).runs.size(), 1U);
+  // Also who knew it a moment ago says so, in place of an empty history.
+  EXPECT_EQ(code_of(short_lived.history(world.member, {.run_id = gone, .key = "loss"})),
+            Code::not_found);
 }
 
 class JobTrackingTest : public TrackingTest {

@@ -51,7 +51,9 @@ Result<void> Tracking::State::collect_deleted() {
   if (options.keep_deleted.micros == 0) return {};
   const Time before = context.clock.now() - options.keep_deleted;
   for (bool more = true; more;) {
+    std::vector<std::string> collected;
     TRY(context.database.write([&](db::Session& session) -> Result<void> {
+      collected.clear();
       const auto gone = TRY(db::Table<Run>::select(
           session, "WHERE deleted_at > 0 AND deleted_at < $1 ORDER BY deleted_at LIMIT $2",
           {before.micros, kMostCollected}));
@@ -67,9 +69,13 @@ Result<void> Tracking::State::collect_deleted() {
         TRY(db::Table<Run>::remove(session, run.id));
         TRY(emit(session, context.clock, server_actor(), run.project, "run.collected", run.id,
                  run.version + 1));
+        collected.push_back(run.id);
       }
       return {};
     }));
+    // Or its history would be an empty one, where there is none.
+    const std::lock_guard lock(mutex);
+    for (const std::string& id : collected) known.erase(id);
   }
   return {};
 }
