@@ -57,6 +57,7 @@ void Groups::enter(uint32_t node, uint32_t id) {
     slot.state = id;
     slot.gain_time = slot.score_time = ++time_;
   }
+  scarcity_.entered(shapes_.shape(id));
   slots_[state.slot].nodes.insert(node);
   slot_of_[node] = state.slot;
 }
@@ -64,6 +65,7 @@ void Groups::enter(uint32_t node, uint32_t id) {
 void Groups::leave(uint32_t node) {
   const uint32_t at = slot_of_[node];
   Slot& slot = slots_[at];
+  scarcity_.left(shapes_.shape(slot.state));
   slot.nodes.erase(node);
   slot_of_[node] = kNone;
   if (!slot.nodes.empty()) return;
@@ -100,18 +102,19 @@ void Groups::arrived(const TaskShape& task) {
     for (Slot& slot : slots_) slot.gain_time = slot.score_time = learnt_;
   }
   if (task.gpus == 0 || weights().reserve == 0) return;
-  if (gpu_arrivals_++ % kPriceEvery == 0) refresh_prices();
+  if (gpu_arrivals_++ % kLearnEvery == 0) learn_scarcity();
+  if (!scarcity_.reprice(typical_.gpu_milli_seen())) return;
+  priced_ = ++time_;
+  for (Slot& slot : slots_) slot.score_time = priced_;
 }
 
-void Groups::refresh_prices() {
+void Groups::learn_scarcity() {
   std::vector<Alike> nodes;
   for (const Slot& slot : slots_) {
     if (slot.state == kNone) continue;
     nodes.push_back({shapes_.shape(slot.state), static_cast<int64_t>(slot.nodes.size())});
   }
-  if (!scarcity_.refresh(typical_, nodes)) return;
-  priced_ = ++time_;
-  for (Slot& slot : slots_) slot.score_time = priced_;
+  scarcity_.learn(typical_, nodes);
 }
 
 Groups::Row& Groups::row_of(const TaskShape& task) {

@@ -38,7 +38,7 @@ class Groups {
     size_t states = size_t{1} << 17;  // about 20 MB
     size_t cells = size_t{1} << 20;   // scores, 40 MB
   };
-  static constexpr int64_t kPriceEvery = 64;  // arrivals that ask a GPU
+  static constexpr int64_t kLearnEvery = 64;  // arrivals that ask a GPU
 
   explicit Groups(const Weights& weights = {}) : value_(weights) {}
   Groups(const Weights& weights, const Bounds& bounds) : value_(weights), bounds_(bounds) {}
@@ -90,7 +90,7 @@ class Groups {
   void leave(uint32_t node);
   Row& row_of(const TaskShape& task);
   void find_way(const TaskShape& task, const Slot& slot, Cell& cell);
-  void refresh_prices();
+  void learn_scarcity();
   void states_are_full();
 
   Value value_;

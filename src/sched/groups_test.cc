@@ -90,6 +90,27 @@ TEST(Groups, AnswerIsThatOfFullRescoringBitForBit) {
   }
 }
 
+// Prices go by what is free now, however it came to be.
+TEST(Groups, PricesFollowTheNodes) {
+  const NodeShape empty = empty_node(0, 8, 64);
+  NodeShape broken = empty;
+  broken.free_milli[7] = 0;
+  const auto arrive = [](Groups& groups, int times) {
+    for (int i = 0; i < times; ++i) groups.arrived(task(2, 1));
+  };
+  Groups moved, built;
+  for (uint32_t node = 0; node < 8; ++node) moved.set(node, empty);
+  arrive(moved, 65);  // the last one learns
+  for (uint32_t node = 0; node < 6; ++node) moved.set(node, broken);
+  moved.remove(6);
+  arrive(moved, 1);
+  for (uint32_t node = 0; node < 6; ++node) built.set(node, broken);
+  built.set(7, empty);
+  arrive(built, 66);
+  EXPECT_GT(built.scarcity().kept(empty), 0);
+  EXPECT_EQ(moved.scarcity().kept(empty), built.scarcity().kept(empty));
+}
+
 TEST(Groups, OnlyAllowedNodes) {
   Groups groups;
   for (uint32_t node = 0; node < 4; ++node) groups.set(node, empty_node(0, 2, 16));
@@ -131,12 +152,42 @@ TEST(Scarcity, PriceOfAModelByHand) {
   for (int i = 0; i < 64; ++i) typical.arrived(task(1, 1, 1000, i % 4 == 0 ? 2 : kAnyModel));
   Scarcity scarcity;
   NodeShape rare = empty_node(1, 1, 16), plain = empty_node(0, 1, 16);
-  EXPECT_TRUE(scarcity.refresh(typical, {{rare, 1000}, {plain, 3000}}));
-  EXPECT_FALSE(scarcity.refresh(typical, {{plain, 3000}, {rare, 1000}}));
+  scarcity.learn(typical, {{rare, 1000}, {plain, 3000}});
+  EXPECT_TRUE(scarcity.reprice(typical.gpu_milli_seen()));
+  scarcity.learn(typical, {{plain, 3000}, {rare, 1000}});
+  EXPECT_FALSE(scarcity.reprice(typical.gpu_milli_seen()));
   EXPECT_NEAR(scarcity.kept(rare) - scarcity.kept(plain), Scarcity::kModelWeight, 1e-9);
   // Half as much again of it, and the pressure is 2/3: no price.
-  EXPECT_TRUE(scarcity.refresh(typical, {{rare, 1500}, {plain, 2500}}));
+  for (int i = 0; i < 500; ++i) {
+    scarcity.entered(rare);
+    scarcity.left(plain);
+  }
+  EXPECT_TRUE(scarcity.reprice(typical.gpu_milli_seen()));
   EXPECT_NEAR(scarcity.kept(rare) - scarcity.kept(plain), 0, 1e-9);
+}
+
+// 8 nodes of 8 GPUs are empty, and of 64 arrivals each asked one GPU: as many will come again. The
+// one whole node that is taken as seen needs 1 + 2 * sqrt(1) of the 8: a pressure of 0.375, which
+// is rounded down to 0.35.
+TEST(Scarcity, PriceOfAWholeNodeByHand) {
+  Typical typical;
+  for (int i = 0; i < 64; ++i) typical.arrived(task(1, 1));
+  const NodeShape empty = empty_node(0, 8, 64);
+  NodeShape broken = empty;
+  broken.free_milli[7] = 0;
+  Scarcity scarcity;
+  scarcity.learn(typical, {{empty, 8}});
+  EXPECT_TRUE(scarcity.reprice(typical.gpu_milli_seen()));
+  EXPECT_NEAR(scarcity.kept(empty), Scarcity::kLargeWeight * 8 * (0.35 - 0.3) / 0.7, 1e-9);
+  EXPECT_EQ(scarcity.kept(broken), 0);
+  // With half of them broken the rest is dearer at once, without learning anew.
+  for (int i = 0; i < 4; ++i) {
+    scarcity.left(empty);
+    scarcity.entered(broken);
+  }
+  const double before = scarcity.kept(empty);
+  EXPECT_TRUE(scarcity.reprice(typical.gpu_milli_seen()));
+  EXPECT_GT(scarcity.kept(empty), 2 * before);
 }
 
 TEST(Scarcity, WholeNodesAreKeptForThoseWhoNeedThem) {

@@ -1,6 +1,7 @@
 #include "sched/scarcity.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <set>
@@ -9,7 +10,8 @@ namespace hearth::sched {
 namespace {
 
 double steep(double pressure, double from) {
-  return std::max(0.0, (std::min(pressure, Scarcity::kMaxPressure) - from) / (1 - from));
+  const double grains = std::floor(std::min(pressure, Scarcity::kMaxPressure) / Scarcity::kGrain);
+  return std::max(0.0, (grains * Scarcity::kGrain - from) / (1 - from));
 }
 
 // The sets of models that some tasks cannot leave, the most demanded first, and their unions: the
@@ -48,7 +50,11 @@ TaskShape whole_node(const NodeShape& node) {
           kWholeGpu};
 }
 
-std::vector<Wanted> wanted(const Typical& arrivals, const std::set<TaskShape>& kinds) {
+std::vector<Wanted> wanted(const Typical& arrivals, const std::vector<Alike>& nodes) {
+  std::set<TaskShape> kinds;
+  for (const auto& [shape, count] : nodes) {
+    if (shape.gpu_count > 0) kinds.insert(whole_node(shape));
+  }
   std::vector<Wanted> large;
   for (const auto& [shape, count] : arrivals.seen()) {
     if (shape.gpus > 1) large.push_back({shape, static_cast<double>(count), true});
@@ -68,80 +74,89 @@ std::vector<Wanted> wanted(const Typical& arrivals, const std::set<TaskShape>& k
 
 }  // namespace
 
-struct Scarcity::Totals {
-  double free = 0;
-  Prices of_model{};
-  Models present = 0;
-  std::set<TaskShape> kinds;  // of nodes, as tasks that fill one
-};
+void Scarcity::count(const NodeShape& node, int64_t nodes) {
+  if (node.gpu_count == 0) return;
+  free_[static_cast<size_t>(node.model)] += nodes * node.free_gpu_milli();
+  for (Large& large : large_) large.slots += nodes * node.slots(large.shape);
+}
 
-Scarcity::Prices Scarcity::model_prices(const Typical& arrivals, const Totals& totals) {
+void Scarcity::learn(const Typical& arrivals, const std::vector<Alike>& nodes) {
+  Models present = 0;
+  for (const auto& [shape, count] : nodes) {
+    if (shape.gpu_count > 0) present |= Models{1} << shape.model;
+  }
   std::map<Models, double> demand;  // milli-GPU asked by tasks bound to some of the models here
   for (const auto& [shape, count] : arrivals.seen()) {
-    const Models models = shape.models & totals.present;
-    if (shape.gpus == 0 || models == 0 || models == totals.present) continue;
+    const Models models = shape.models & present;
+    if (shape.gpus == 0 || models == 0 || models == present) continue;
     demand[models] += static_cast<double>(count) * static_cast<double>(shape.gpu_milli());
   }
-  Prices prices{};
+  sets_.clear();
   for (const Models set : sets_of(demand)) {
-    if (set == totals.present) continue;
-    double asked = 0, free = 0;
+    if (set == present) continue;
+    double asked = 0;
     for (const auto& [models, milli] : demand) {
       if ((models & ~set) == 0) asked += milli;
     }
-    for (size_t m = 0; m < kMaxModels; ++m) {
-      if ((set >> m & 1) != 0) free += totals.of_model[m];
+    sets_.push_back({set, asked});
+  }
+  large_.clear();
+  const std::vector<Wanted> all = wanted(arrivals, nodes);
+  for (const Wanted& one : all) {
+    Large large{one.shape};
+    for (const Wanted& other : all) {
+      if (!other.seen && &other != &one) continue;
+      if (!asks_as_much(other.shape, one.shape)) continue;
+      const double unit =
+          static_cast<double>(other.shape.gpu_milli()) / static_cast<double>(one.shape.gpu_milli());
+      large.need += other.count * unit;
+      large.variance += other.count * unit * unit;
     }
-    asked *= totals.free / static_cast<double>(arrivals.gpu_milli_seen());
-    const double price = steep(free > 0 ? asked / free : kMaxPressure, kModelFrom);
-    for (size_t m = 0; m < kMaxModels; ++m) {
-      if ((set >> m & 1) != 0) prices[m] = std::max(prices[m], price);
+    large_.push_back(large);
+  }
+  free_ = {};
+  for (const auto& [shape, count] : nodes) this->count(shape, count);
+}
+
+Scarcity::Prices Scarcity::model_prices(double rate) const {
+  Prices prices{};
+  for (const Set& set : sets_) {
+    int64_t free = 0;
+    for (Models rest = set.models; rest != 0; rest &= rest - 1) {
+      free += free_[static_cast<size_t>(std::countr_zero(rest))];
+    }
+    const double pressure = free > 0 ? set.asked * rate / static_cast<double>(free) : kMaxPressure;
+    const double price = steep(pressure, kModelFrom);
+    if (price == 0) continue;
+    for (Models rest = set.models; rest != 0; rest &= rest - 1) {
+      double& most = prices[static_cast<size_t>(std::countr_zero(rest))];
+      most = std::max(most, price);
     }
   }
   return prices;
 }
 
-std::vector<Scarcity::Large> Scarcity::large_prices(const Typical& arrivals, const Totals& totals,
-                                                    const std::vector<Alike>& nodes) {
-  const std::vector<Wanted> all = wanted(arrivals, totals.kinds);
-  const double rate = totals.free / static_cast<double>(arrivals.gpu_milli_seen());
-  std::vector<Large> prices;
-  for (const Wanted& large : all) {
-    double need = 0, variance = 0;
-    for (const Wanted& other : all) {
-      if (!other.seen && &other != &large) continue;
-      if (!asks_as_much(other.shape, large.shape)) continue;
-      const double unit = static_cast<double>(other.shape.gpu_milli()) /
-                          static_cast<double>(large.shape.gpu_milli());
-      need += other.count * rate * unit;
-      variance += other.count * rate * unit * unit;
-    }
-    need += kSigmas * std::sqrt(variance);
-    int64_t slots = 0;
-    for (const auto& [shape, count] : nodes) slots += count * shape.slots(large.shape);
-    const double pressure = slots > 0 ? need / static_cast<double>(slots) : kMaxPressure;
-    const double price = steep(pressure, kLargeFrom);
+std::vector<Scarcity::Price> Scarcity::large_prices(double rate) const {
+  std::vector<Price> prices;
+  for (const Large& large : large_) {
+    if (large.slots == 0) continue;  // nothing is left to keep
+    const double need = large.need * rate + kSigmas * std::sqrt(large.variance * rate);
+    const double price = steep(need / static_cast<double>(large.slots), kLargeFrom);
     if (price > 0) prices.push_back({large.shape, price * large.shape.gpus});
   }
   return prices;
 }
 
-bool Scarcity::refresh(const Typical& arrivals, const std::vector<Alike>& nodes) {
-  if (arrivals.gpu_milli_seen() == 0) return false;
-  Totals totals;
-  for (const auto& [shape, count] : nodes) {
-    if (shape.gpu_count == 0) continue;
-    const auto free = static_cast<double>(count * shape.free_gpu_milli());
-    totals.free += free;
-    totals.of_model[static_cast<size_t>(shape.model)] += free;
-    totals.present |= Models{1} << shape.model;
-    totals.kinds.insert(whole_node(shape));
-  }
-  Prices model_price = model_prices(arrivals, totals);
-  std::vector<Large> large = large_prices(arrivals, totals, nodes);
-  if (model_price == model_price_ && large == large_) return false;
+bool Scarcity::reprice(int64_t gpu_milli_seen) {
+  if (gpu_milli_seen == 0) return false;
+  int64_t free = 0;
+  for (const int64_t milli : free_) free += milli;
+  const double rate = static_cast<double>(free) / static_cast<double>(gpu_milli_seen);
+  Prices model_price = model_prices(rate);
+  std::vector<Price> price = large_prices(rate);
+  if (model_price == model_price_ && price == price_) return false;
   model_price_ = model_price;
-  large_ = std::move(large);
+  price_ = std::move(price);
   return true;
 }
 
@@ -150,8 +165,8 @@ double Scarcity::kept(const NodeShape& node) const {
   double sum = kModelWeight * model_price_[static_cast<size_t>(node.model)] *
                static_cast<double>(node.free_gpu_milli()) / kWholeGpu;
   double most = 0;
-  for (const Large& large : large_) {
-    most = std::max(most, large.price * static_cast<double>(node.slots(large.shape)));
+  for (const Price& price : price_) {
+    most = std::max(most, price.gpus * static_cast<double>(node.slots(price.shape)));
   }
   return sum + kLargeWeight * most;
 }

@@ -16,10 +16,13 @@
 //
 //   kept(n) = 0.16 * price(model) * free GPUs of n + 0.12 * max over k of price(k) * slots(n, k)
 //
-// in GPUs. A placement costs kept(before) - kept(after). Prices are as of the last refresh.
+// in GPUs. A placement costs kept(before) - kept(after). Pressures are rounded down to multiples of
+// kGrain, so that prices change seldom. Which tasks and sets are looked at is as of the last
+// learn(); what is free is counted with every node that moves; prices are as of the last reprice().
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "sched/shape.h"
@@ -38,26 +41,42 @@ class Scarcity {
   static constexpr size_t kMaxSets = 128, kMaxLarge = 64, kMaxKinds = 32;
   static constexpr double kModelFrom = 0.7, kModelWeight = 0.16;
   static constexpr double kLargeFrom = 0.3, kLargeWeight = 0.12;
-  static constexpr double kMaxPressure = 3, kSigmas = 2;
+  static constexpr double kMaxPressure = 3, kSigmas = 2, kGrain = 0.05;
 
-  // True if a price changed. The order of the nodes does not matter.
-  bool refresh(const Typical& arrivals, const std::vector<Alike>& nodes);
+  // The order of the nodes does not matter.
+  void learn(const Typical& arrivals, const std::vector<Alike>& nodes);
+  void entered(const NodeShape& node) { count(node, 1); }
+  void left(const NodeShape& node) { count(node, -1); }
+  // True if a price changed. `gpu_milli_seen`: asked by all that arrived.
+  bool reprice(int64_t gpu_milli_seen);
   double kept(const NodeShape& node) const;
 
  private:
+  struct Set {
+    Models models = 0;
+    double asked = 0;  // milli-GPU, by tasks that cannot leave it
+  };
   struct Large {
     TaskShape shape;
-    double price = 0;
-    bool operator==(const Large&) const = default;
+    double need = 0, variance = 0;  // among the arrivals so far
+    int64_t slots = 0;              // in the cluster
+  };
+  struct Price {
+    TaskShape shape;
+    double gpus = 0;
+    bool operator==(const Price&) const = default;
   };
   using Prices = std::array<double, kMaxModels>;
-  struct Totals;
-  static Prices model_prices(const Typical& arrivals, const Totals& totals);
-  static std::vector<Large> large_prices(const Typical& arrivals, const Totals& totals,
-                                         const std::vector<Alike>& nodes);
 
+  void count(const NodeShape& node, int64_t nodes);
+  Prices model_prices(double rate) const;
+  std::vector<Price> large_prices(double rate) const;
+
+  std::vector<Set> sets_;
+  std::vector<Large> large_;
+  std::array<int64_t, kMaxModels> free_{};  // milli-GPU by model
   Prices model_price_{};
-  std::vector<Large> large_;  // those with a price
+  std::vector<Price> price_;  // of those large ones that have one
 };
 
 }  // namespace hearth::sched
