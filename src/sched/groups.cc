@@ -93,19 +93,27 @@ const NodeShape* Groups::find(uint32_t node) const {
   return &shapes_.shape(slots_[slot_of_[node]].state);
 }
 
+void Groups::reweigh(const Weights& weights) {
+  value_ = Value(weights);
+  gpu_arrivals_ = 0;  // prices may be old, if they had no weight
+  learn_value();
+}
+
 void Groups::arrived(const TaskShape& task) {
   const uint64_t version = typical_.version();
   typical_.arrived(task);
-  if (typical_.version() != version) {
-    value_.learn(typical_.tasks());
-    learnt_ = ++time_;
-    for (Slot& slot : slots_) slot.gain_time = slot.score_time = learnt_;
-  }
+  if (typical_.version() != version) learn_value();
   if (task.gpus == 0 || weights().reserve == 0) return;
   if (gpu_arrivals_++ % kLearnEvery == 0) learn_scarcity();
   if (!scarcity_.reprice(typical_.gpu_milli_seen())) return;
   priced_ = ++time_;
   for (Slot& slot : slots_) slot.score_time = priced_;
+}
+
+void Groups::learn_value() {
+  value_.learn(typical_.tasks());
+  learnt_ = ++time_;
+  for (Slot& slot : slots_) slot.gain_time = slot.score_time = learnt_;
 }
 
 void Groups::learn_scarcity() {

@@ -48,6 +48,9 @@ class Groups {
   void remove(uint32_t node);
   const NodeShape* find(uint32_t node) const;
 
+  // Other weights from now on; what has been learnt stays.
+  void reweigh(const Weights& weights);
+
   // A task came, whether it finds a place or not: what is expected is learnt from these.
   void arrived(const TaskShape& task);
 
@@ -90,6 +93,7 @@ class Groups {
   void leave(uint32_t node);
   Row& row_of(const TaskShape& task);
   void find_way(const TaskShape& task, const Slot& slot, Cell& cell);
+  void learn_value();
   void learn_scarcity();
   void states_are_full();
 

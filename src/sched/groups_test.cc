@@ -74,6 +74,7 @@ void compare(const Weights& weights, const Groups::Bounds& bounds, uint64_t seed
       groups.set(pick->node, pick->after);
       ++placed;
     }
+    if (i == 150) groups.reweigh({.fragmentation = 0.25, .fill = 0.75});
     const auto node = static_cast<uint32_t>(random.below(kNodes));
     if (random.below(20) == 0) groups.remove(node);
     if (random.below(8) == 0) groups.set(node, fresh(node));
