@@ -58,6 +58,11 @@ Bytes MetricBatchWriter::seal() {
   return out;
 }
 
+bool is_batch(std::span<const std::byte> bytes) {
+  Decoder in(bytes);
+  return in.fixed<uint32_t>() == kMagic && in.ok();
+}
+
 Result<MetricBatch> read_batch(std::span<const std::byte> bytes) {
   Decoder in(bytes);
   if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");

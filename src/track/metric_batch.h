@@ -59,6 +59,8 @@ struct MetricBatch {
   };
   std::vector<Item> items;
 };
+// Whether the bytes begin as a batch does.
+bool is_batch(std::span<const std::byte> bytes);
 // internal, "damaged", unless every byte is as written.
 Result<MetricBatch> read_batch(std::span<const std::byte> bytes);
 

@@ -3,12 +3,14 @@
 
 #include "base/format.h"
 #include "control/ingest/metric_rows.h"
+#include "track/metric_batch.h"
 #include "track/metric_pack.h"
 
 namespace hearth::control {
 namespace {
 
-constexpr int kMostTries = 3;  // of a compaction that somebody else is ahead of
+constexpr int64_t kChunkPoints = 8;  // of a key, on average, from which on chunks are worth it
+constexpr int kMostTries = 3;        // of a compaction that somebody else is ahead of
 
 Result<std::optional<track::SummaryByKey>> stored_summaries(db::Session& session,
                                                             const std::string& run_id) {
@@ -72,6 +74,16 @@ struct Group {
 };
 using Groups = std::map<std::pair<int64_t, int64_t>, Group>;  // by attempt and rank
 
+// A chunk costs a hundred bytes more than its points, which few points of many keys never win back.
+Bytes body_of(const track::PointsByKey& series, int64_t points) {
+  if (points >= static_cast<int64_t>(series.size()) * kChunkPoints) return track::make_pack(series);
+  track::MetricBatchWriter writer;
+  for (const auto& [key, all] : series)
+    for (const track::Point& point : all)
+      if (!writer.add(key, point).ok()) return track::make_pack(series);  // too much for a batch
+  return writer.seal();
+}
+
 // Packs hold no more than a chunk's points of one key; longer series go into several.
 void make_rows(const std::pair<int64_t, int64_t>& source, track::PointsByKey series,
                std::vector<PointRow>& rows) {
@@ -95,7 +107,7 @@ void make_rows(const std::pair<int64_t, int64_t>& source, track::PointsByKey ser
       row.points += static_cast<int64_t>(points.size());
       for (const track::Point& point : points) row.first = std::min(row.first, point.time);
     }
-    row.body = track::make_pack(series);
+    row.body = body_of(series, row.points);
     rows.push_back(std::move(row));
     series = std::move(rest);
   }
@@ -167,7 +179,7 @@ Result<std::optional<Compaction>> plan_compaction(db::Session& session, const st
           all.insert(all.end(), points.begin(), points.end());
         }
         plan.ids.emplace_back(row.id);
-        batches += row.packed ? 0 : 1;
+        batches += row.merged ? 0 : 1;
         return {};
       },
       kMostCompactRows));

@@ -14,7 +14,8 @@ std::string pack_kind(MetricKind kind);
 struct MetricRow {
   std::string_view run_id, id;
   std::string_view fault;  // why it cannot be read; the rest is empty then
-  bool packed = false;
+  bool merged = false;     // by its kind
+  bool packed = false;     // by the form of its body: merged rows with few points a key are batches
   PointSource source;
   std::span<const std::byte> body;
 };

@@ -132,9 +132,10 @@ class RowReader {
                ids, condition_),
         {run_id_, left_, last_}, [&](const db::Row& row) {
           MetricRow found;
-          found.packed = row.text(1).ends_with("_pack");
+          found.merged = row.text(1).ends_with("_pack");
           found.source = {std::string(row.text(2)), row.integer(3), row.integer(4)};
           found.body = row.bytes(5);
+          found.packed = found.merged && !track::is_batch(found.body);
           last_ = row.text(0);
           return give(found);
         });

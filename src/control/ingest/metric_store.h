@@ -2,9 +2,10 @@
 // functions over a Session, for ingest and tracking (writes) and records (reads).
 //
 // A row of metric_batches holds a track::metric_batch (kinds `metric` and `system`, as they came)
-// or a track::metric_pack (kinds `metric_pack`, `system_pack`, merged), all of one attempt and
-// rank. Reading merges all rows of a run, so the same point twice (a client that sent it again)
-// counts once. Behind a key may stand what its points were measured on (kKeyMark, then any text).
+// or what was merged of these (kinds `metric_pack`, `system_pack`: a track::metric_pack, or a batch
+// where the keys have few points), all of one attempt and rank. Reading merges all rows of a run,
+// so the same point twice (a client that sent it again) counts once. Behind a key may stand what
+// its points were measured on (kKeyMark, then any text).
 //
 // A row of run_metrics holds the track::metric_summary of a run's packs (a run with packs and
 // without it is of an older server: its packs are read); what is not yet compacted comes on top.

@@ -21,7 +21,10 @@ Result<bool> is_summed_up(db::Session& session);
 Result<void> seal_blocks(db::Database& database, int64_t block_runs = kBlockRuns);
 // Blocks that most runs have left go; the rest of their runs wait for a new one.
 Result<void> drop_blocks(db::Database& database);
-// The last rows of ended runs are merged, also those that a restart forgot.
-Result<void> compact_open(db::Database& database, const std::function<std::string()>& make_id);
+// The last rows of ended runs are merged, also those that a restart forgot. Gives the runs that it
+// looked at.
+constexpr size_t kMostCompacted = 200;
+Result<std::vector<std::string>> compact_open(db::Database& database,
+                                              const std::function<std::string()>& make_id);
 
 }  // namespace hearth::control

@@ -13,8 +13,7 @@ namespace hearth::control {
 namespace {
 
 constexpr std::string_view kSummedUp = "metric_summaries";
-constexpr int64_t kMostCompacted = 200;  // runs in one round of upkeep
-constexpr int kMostBlocks = 50;          // in one round of upkeep
+constexpr int kMostBlocks = 50;  // in one round of upkeep
 constexpr std::string_view kEnded = "('finished', 'failed', 'killed')";
 
 struct Summed {
@@ -135,7 +134,8 @@ Result<void> sum_up_older(db::Database& database) {
       [&](db::Session& session) { return db::set_setting(session, std::string(kSummedUp), "1"); });
 }
 
-Result<void> compact_open(db::Database& database, const std::function<std::string()>& make_id) {
+Result<std::vector<std::string>> compact_open(db::Database& database,
+                                              const std::function<std::string()>& make_id) {
   std::vector<std::string> open;
   TRY(database.read([&](db::Session& session) -> Result<void> {
     open = TRY(texts(session,
@@ -143,12 +143,12 @@ Result<void> compact_open(db::Database& database, const std::function<std::strin
                             "ON runs.id = metric_batches.run_id WHERE kind = 'metric' AND "
                             "runs.status IN {} LIMIT $1",
                             kEnded),
-                     {kMostCompacted}));
+                     {static_cast<int64_t>(kMostCompacted)}));
     return {};
   }));
   for (const std::string& run_id : open)
     TRY(compact_run(database, run_id, MetricKind::metric, make_id, 1));
-  return {};
+  return open;
 }
 
 Result<void> seal_blocks(db::Database& database, int64_t block_runs) {

@@ -237,6 +237,7 @@ Result<TrackedRun> Tracking::create_run(const Identity& who, const NewRun& wante
       TRY(state.experiment_for(who, wanted.experiment_id, wanted.project, Grade::member));
   if (!wanted.parent_id.empty()) TRY(state.run_for(who, wanted.parent_id, Grade::viewer));
   Run made;
+  bool is_new = false;
   TRY(state.context.database.write([&](db::Session& session) -> Result<void> {
     const auto there = TRY(db::Table<Experiment>::get(session, experiment.id));
     if (!there) return State::missing_experiment(experiment.id);
@@ -246,11 +247,16 @@ Result<TrackedRun> Tracking::create_run(const Identity& who, const NewRun& wante
                  experiment.id),
           "restore it, or take another");
     const auto run = TRY(state.claim_job_run(session, who, wanted, *there));
+    is_new = !run.has_value();
     made = run ? *run : TRY(state.make_run(session, who, wanted, *there));
     return {};
   }));
   state.tell(made.id);
-  return state.tracked(std::move(made));
+  if (!is_new) return state.tracked(std::move(made));
+  TrackedRun all;  // nothing is logged to it yet
+  all.artifact_uri = artifact_uri(experiment, made.id);
+  all.run = std::move(made);
+  return all;
 }
 
 Result<TrackedRun> Tracking::get_run(const Identity& who, const std::string& id) {

@@ -103,6 +103,7 @@ struct Tracking::State {
   Result<void> collect_deleted();
   Result<void> trim_journal();
   std::atomic<bool> older_done = false;
+  void note_open(const std::vector<std::string>& runs);
   // Once in kDropPeriod.
   bool is_due_to_drop() {
     const int64_t now = context.clock.steady().micros;
@@ -131,6 +132,8 @@ struct Tracking::State {
   std::map<std::string, RunFacts> known;    // by run id
   std::set<std::string> defaults;           // projects whose default experiment is there
   std::map<std::string, int64_t> new_rows;  // of metric_batches, by run
+  std::vector<std::string> last_open;       // ended runs that upkeep looked at
+  bool more_open = false;                   // more of them wait to be merged
   std::set<std::string> ended;              // runs whose last rows wait to be merged
   std::set<std::string> told;               // damage that the log has named
   std::thread thread;

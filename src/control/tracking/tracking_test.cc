@@ -201,6 +201,32 @@ TEST_F(TrackingTest, ALaterAttemptWinsFromWhereItWentOn) {
   EXPECT_EQ(need(fresh.search_runs(world.member, query)).runs.at(0).bounds.at("loss").second, 2.0);
 }
 
+// A hundred keys with a point or two each: chunks would take ten times the room.
+TEST_F(TrackingTest, FewPointsOfManyKeysStaySmallWhenTheyAreMerged) {
+  const std::string run = add_run(experiment("e"));
+  const auto log_step = [&](int64_t step) {
+    std::vector<LoggedMetric> metrics;
+    for (int i = 0; i < 100; ++i) metrics.push_back(metric(format("m{}", i), 0.1 * i, step));
+    log(run, metrics);
+  };
+  const auto merge = [&] {
+    need(compact_run(*world.database, run, MetricKind::metric, [] { return new_id(); }, 1));
+  };
+  const auto bytes = [&] { return world.count("SELECT SUM(LENGTH(body)) FROM metric_batches"); };
+  log_step(0);
+  const int64_t before = bytes();
+  merge();
+  EXPECT_LE(bytes(), before);
+  EXPECT_EQ(world.count("SELECT COUNT(*) FROM metric_batches WHERE kind = 'metric'"), 0);
+  for (int64_t step = 1; step < 20; ++step) {
+    log_step(step);
+    merge();
+    EXPECT_EQ(values(run, "m7").size(), static_cast<size_t>(step) + 1);
+  }
+  EXPECT_EQ(world.count("SELECT COUNT(*) FROM metric_batches"), 1);
+  EXPECT_EQ(need(tracking.get_run(world.member, run)).run.metrics.at("m99").step, 19);
+}
+
 TEST_F(TrackingTest, WhatAMetricWasMeasuredOnStaysWithIt) {
   const std::string run = add_run(experiment("e"));
   LoggedMetric on_model = metric("acc", 0.9, 3);

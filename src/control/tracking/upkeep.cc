@@ -80,6 +80,13 @@ Result<void> Tracking::State::collect_deleted() {
   return {};
 }
 
+// Whether to go on at once: the same runs again are damaged, and stay as they are.
+void Tracking::State::note_open(const std::vector<std::string>& runs) {
+  const std::lock_guard lock(mutex);
+  more_open = runs.size() == kMostCompacted && runs != last_open;
+  last_open = runs;
+}
+
 Result<void> Tracking::tidy() {
   const auto make_id = [this] { return state_->make_id(); };
   db::Database& database = state_->context.database;
@@ -87,7 +94,8 @@ Result<void> Tracking::tidy() {
   state_->older_done = true;
   TRY(state_->index.load());  // so that the next search finds little to take in
   TRY(state_->compact_due());
-  TRY(compact_open(database, make_id));
+  const auto open = TRY(compact_open(database, make_id));
+  state_->note_open(open);
   TRY(seal_blocks(database));
   if (state_->is_due_to_drop()) TRY(drop_blocks(database));
   TRY(state_->collect_deleted());
@@ -107,6 +115,8 @@ void Tracking::State::run(Tracking& tracking) {
     lock.unlock();
     tell_once(tracking.tidy());
     lock.lock();
+    // A search reads what is not merged run by run.
+    if (std::exchange(more_open, false)) continue;
     wake.wait_for(lock, options.tidy_period.chrono(), [&] { return !running; });
   }
 }
