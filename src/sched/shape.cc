@@ -42,10 +42,13 @@ int64_t NodeShape::slots(const TaskShape& task) const {
   int64_t count = std::numeric_limits<int64_t>::max();
   if (task.gpus > 0) {
     count = 0;
-    for (int i = 0; i < gpu_count; ++i) {
-      count += free_milli[static_cast<size_t>(i)] / task.milli_per_gpu;
+    if (task.milli_per_gpu == kWholeGpu) {
+      count = whole_gpus();  // without a division, since this is asked very often
+    } else {
+      for (const int16_t milli : free_milli) count += milli / task.milli_per_gpu;
     }
     count /= task.gpus;
+    if (count == 0) return 0;
   }
   if (task.milli_cpus > 0) count = std::min(count, milli_cpus / task.milli_cpus);
   if (task.memory_bytes > 0) count = std::min(count, memory_bytes / task.memory_bytes);
