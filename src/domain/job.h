@@ -262,7 +262,8 @@ struct Task {
   Time last_sync_at;
   Marks marks;
   bool stop_asked = false;
-  std::string limits;  // "cgroup v1", "cgroup v2", "watched": how memory is limited
+  std::string stop_class;  // why: "gang" (another task failed), "preemption", "cancelled"
+  std::string limits;      // "cgroup v1", "cgroup v2", "watched": how memory is limited
   int64_t version = 0;
   bool operator==(const Task&) const = default;
 };
@@ -293,6 +294,7 @@ struct Describe<Task> {
     f("last_sync_at", &Task::last_sync_at, "when it was last heard of");
     f("marks", &Task::marks, "what of its streams is durable here");
     f("stop_asked", &Task::stop_asked, "it has been told to end");
+    f("stop_class", &Task::stop_class, "why: gang, preemption or cancelled");
     f("limits", &Task::limits, "how its memory is limited");
     f("version", &Task::version, "counts changes");
   }

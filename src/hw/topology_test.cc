@@ -205,6 +205,10 @@ TEST(NodeInfo, NamesCellsInstancesAndFaults) {
   const NodeInfo node = node_info("n0", machine, found);
   EXPECT_EQ(node.cpus, 2.5);
   EXPECT_EQ(node.memory_bytes, int64_t{128} << 30);
+  ASSERT_EQ(node.numa.size(), near->numa.size());
+  EXPECT_EQ(node.numa[0].name, "numa0");
+  EXPECT_EQ(node.numa[0].cpus, static_cast<double>(near->numa[0].cpus.size()));
+  EXPECT_EQ(node.numa[0].memory_bytes, near->numa[0].memory);
   ASSERT_EQ(node.gpus.size(), 5U);
   EXPECT_EQ(node.gpus[0].model, "NVIDIA A100-40GB");
   EXPECT_EQ(node.gpus[0].numa, "numa0");

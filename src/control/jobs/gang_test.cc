@@ -3,6 +3,7 @@
 
 #include "control/emit.h"
 #include "control/jobs/jobs.h"
+#include "control/jobs/reconcile.h"
 #include "control/small_world_test.h"
 #include "executors/mock/mock_executor.h"
 
@@ -130,8 +131,30 @@ TEST_F(GangTest, AFailedProcessStopsThoseThatRunAndLeavesThoseThatSave) {
   becomes(tasks[1], TaskState::running);
   becomes(tasks[2], TaskState::saving, FailureClass::exit);
   EXPECT_TRUE(is_told(tasks[1]));
+  EXPECT_EQ(task(tasks[1]).stop_class, "gang");
   EXPECT_FALSE(task(tasks[0]).stop_asked);
   EXPECT_FALSE(task(tasks[2]).stop_asked);
+}
+
+TEST_F(GangTest, AnEvictedAttemptEndsWholeAndComesBackAtOnce) {
+  const Job job = submit(
+      "roles: {worker: {replicas: 2, command: w}}\nretries: {limit: 0, for: [preemption]}\n");
+  const auto tasks = attempt(job.id, 1, 2);
+  becomes(tasks[0], TaskState::running);
+  becomes(tasks[1], TaskState::running);
+  Context context = world.context();
+  std::vector<std::string> told, again;
+  world.write([&](db::Session& session) -> Result<void> {
+    told = TRY(evict(session, context, tasks[0].attempt_id, Reason{"preempted", {}, "", ""}));
+    again = TRY(evict(session, context, tasks[0].attempt_id, Reason{"preempted", {}, "", ""}));
+    return {};
+  });
+  EXPECT_EQ(told.size(), 2U);
+  EXPECT_TRUE(again.empty());
+  EXPECT_EQ(task(tasks[1]).stop_class, "preemption");
+  becomes(tasks[0], TaskState::failed, FailureClass::preemption);
+  becomes(tasks[1], TaskState::failed, FailureClass::preemption);
+  EXPECT_EQ(attempt(job.id, 2, 2).size(), 2U);  // the clock stands still: no pause
 }
 
 TEST_F(GangTest, ARetryGoesOnFromTheNewestStepOfTheLowestRank) {

@@ -275,6 +275,7 @@ void JobLoop::follow(const Reconciled& r) {
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
     apply(sched::AttemptEnded{job.attempt_id});
     force_at_.erase(job.attempt_id);
+    evicted_.erase(job.attempt_id);
   }
   if (job.state == JobState::queued) {
     queued_.insert(job.id);
@@ -295,6 +296,7 @@ Result<void> JobLoop::carry_out_plan() {
     plan = sched::plan(cluster_, context_.clock.now());
   }
   wake_at_ = plan.wake_at;
+  TRY(evict_attempts(plan.evictions));
   for (size_t i = 0; i < plan.starts.size(); i += kStartsAtOnce) {
     const auto first = plan.starts.begin() + static_cast<ptrdiff_t>(i);
     const auto last =
@@ -302,6 +304,28 @@ Result<void> JobLoop::carry_out_plan() {
     TRY(start_jobs({first, last}));
   }
   return write_reasons(plan.reasons);
+}
+
+// Their place is free when they have ended; until then the plan says the same again.
+Result<void> JobLoop::evict_attempts(const std::vector<sched::Eviction>& evictions) {
+  for (const sched::Eviction& eviction : evictions) {
+    const std::string& id = eviction.attempt_id;
+    if (!active_.contains(id) || evicted_.contains(id)) continue;
+    Reason reason = eviction.reason;
+    sched::explain(reason);
+    std::vector<std::string> told;
+    TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+      told = TRY(evict(session, context_, id, reason));
+      return {};
+    }));
+    evicted_.insert(id);
+    if (told.empty()) continue;
+    for (const std::string& task : told) context_.signals.notify(task_topic(task));
+    force_at_[id] = context_.clock.now() + kGrace + kStopPatience;
+    context_.signals.notify(kEventsTopic);
+    context_.signals.notify(job_topic(active_[id]));
+  }
+  return {};
 }
 
 // Many starts share one commit; a job whose secrets or data are missing fails alone.

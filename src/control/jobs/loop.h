@@ -52,6 +52,7 @@ class JobLoop : public executors::Watcher {
   Result<void> update_job(const std::string& job_id);
   void follow(const Reconciled& r);  // cluster and signals after a commit
   Result<void> carry_out_plan();
+  Result<void> evict_attempts(const std::vector<sched::Eviction>& evictions);
   Result<void> start_jobs(const std::vector<sched::Start>& starts);
   void launch(PreparedLaunch prepared);
   void fail_launch(const PreparedLaunch& prepared, const Error& error);
@@ -74,6 +75,7 @@ class JobLoop : public executors::Watcher {
   std::set<std::string> queued_;                       // job ids in the cluster's queue
   std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster
   std::map<std::string, std::set<std::string>> open_;  // attempt id -> tasks not yet heard ended
+  std::set<std::string> evicted_;                      // attempts that were told so
   std::map<std::string, Time> force_at_;               // attempt id -> when the executor ends it
   BoundedQueue<ExecutorEvent> executor_events_{kMostExecutorEvents};
   std::atomic<bool> stopping_{false}, holding_{false};

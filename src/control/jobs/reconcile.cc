@@ -43,6 +43,7 @@ void step(Reconciled& r, Time now) {
       for (Task& task : r.tasks)
         if (!task.stop_asked && !finished(task.state) && (by_user || task.saving_at.micros == 0)) {
           task.stop_asked = true;
+          task.stop_class = by_user ? "cancelled" : "gang";
           r.stop_tasks.push_back(task.id);
           r.changed = true;
         }
@@ -120,6 +121,26 @@ Result<std::optional<Reconciled>> reconcile(db::Session& session, Context& conte
   if (r->attempt_ended)
     for (const Task& task : r->tasks) TRY(access.revoke_task_tokens(session, task.id));
   return r;
+}
+
+Result<std::vector<std::string>> evict(db::Session& session, Context& context,
+                                       const std::string& attempt_id, const Reason& reason) {
+  std::vector<std::string> told;
+  const auto attempt = TRY(db::Table<Attempt>::get(session, attempt_id));
+  if (!attempt || finished(attempt->state)) return told;
+  for (Task& task : TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt_id}))) {
+    // Told already, for whatever reason: it is on its way. One that has ended may save.
+    if (task.stop_asked || finished(task.state) || task.saving_at.micros != 0) continue;
+    task.stop_asked = true;
+    task.stop_class = word(FailureClass::preemption);
+    TRY(db::Table<Task>::update(session, task));
+    told.push_back(task.id);
+  }
+  if (told.empty()) return told;
+  TRY(emit(session, context.clock, server_actor(), attempt->project, "attempt.evicted", attempt_id,
+           attempt->version,
+           format(R"({{"job_id":"{}","reason":{}}})", attempt->job_id, to_json(reason))));
+  return told;
 }
 
 Result<void> mark_lost(db::Session& session, Context& context, const std::string& task_id,

@@ -24,6 +24,12 @@ Result<std::optional<Reconciled>> look(db::Session& session, Context& context,
 Result<std::optional<Reconciled>> reconcile(db::Session& session, Context& context, Access& access,
                                             const std::string& job_id);
 
+// Inside a write: tells the tasks of an attempt to end with class `preemption`, which is tried
+// again from its checkpoint. The tasks that are told now; none when it has ended or was told
+// before.
+Result<std::vector<std::string>> evict(db::Session& session, Context& context,
+                                       const std::string& attempt_id, const Reason& reason);
+
 // Inside a write: a task of which nothing more will be heard.
 Result<void> mark_lost(db::Session& session, Context& context, const std::string& task_id,
                        FailureClass why, const std::string& text);

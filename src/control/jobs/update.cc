@@ -87,11 +87,14 @@ Outcome after_attempt(const Job& job, const Attempt& attempt, double unit) {
   const auto& classes = job.spec.retries.on;
   const FailureClass failure_class = outcome.failure->failure_class;
   const bool retried = std::find(classes.begin(), classes.end(), failure_class) != classes.end();
-  if (!retried || job.retries_used >= job.spec.retries.limit) {
+  // Whose place was given to another did nothing wrong: that is not counted, and needs no pause.
+  const bool preempted = failure_class == FailureClass::preemption;
+  if (!retried || (!preempted && job.retries_used >= job.spec.retries.limit)) {
     outcome.trigger = JobTrigger::failed_final;
     return outcome;
   }
   outcome.trigger = JobTrigger::failed_retry;
+  if (preempted) return outcome;
   outcome.counts = true;
   const double doubling =
       std::pow(2.0, static_cast<double>(std::min<int64_t>(job.retries_used, 20)));

@@ -116,6 +116,18 @@ TEST(AfterAttempt, OnlyNamedClassesAreTriedAgainWithGrowingBackOff) {
             JobTrigger::failed_final);
 }
 
+TEST(AfterAttempt, APreemptedJobGoesOnWithoutPauseOrCount) {
+  Job job = running_job();
+  job.retries_used = job.spec.retries.limit;
+  const Outcome outcome = after_attempt(job, failed_attempt(FailureClass::preemption), 0.5);
+  EXPECT_EQ(outcome.trigger, JobTrigger::failed_retry);
+  EXPECT_FALSE(outcome.counts);
+  EXPECT_EQ(outcome.back_off.micros, 0);
+  job.spec.retries.on = {FailureClass::lost};
+  EXPECT_EQ(after_attempt(job, failed_attempt(FailureClass::preemption), 0.5).trigger,
+            JobTrigger::failed_final);
+}
+
 TEST(AfterAttempt, AStopThatWasAskedForIsNoFailureToRetry) {
   Job job = running_job();
   job.stop_asked_at = kNow;

@@ -148,16 +148,15 @@ Result<std::vector<LocalExecutor::Tracked>> LocalExecutor::spawn_all(
   return started;
 }
 
-// The topology file may be another one than when the attempt was placed.
+// The topology file may be another one than when the attempt was placed, or gone.
 Result<void> LocalExecutor::check_nodes(const Launch& launch) const {
-  if (options_.lent.empty()) return {};
-  for (const std::string& name : launch.nodes) {
-    const bool known = std::any_of(options_.lent.begin(), options_.lent.end(),
-                                   [&](const NodeInfo& node) { return node.name == name; });
-    if (!known)
-      return Error::unavailable(format("there is no node {} in the topology file", name),
-                                "start the server with the file that has it");
-  }
+  std::set<std::string> known{""};  // "": any
+  for (const NodeInfo& node : options_.lent) known.insert(node.name);
+  if (options_.lent.empty()) known.insert(options_.node_name);
+  for (const std::string& name : launch.nodes)
+    if (!known.contains(name))
+      return Error::unavailable(format("node {} is not here any more", name),
+                                "a node of a topology file is there while its file is given");
   return {};
 }
 

@@ -145,6 +145,13 @@ TEST_F(LentNodes, ANodeThatIsNotInTheFileIsToldAndNothingStarts) {
   EXPECT_EQ(started.error().code, Code::unavailable);  // another place may do: tried again
   EXPECT_NE(started.error().detail.find("node c"), std::string::npos);
   EXPECT_TRUE(executor_->recover().value_or({}).empty());
+  // Nor does this machine stand in for a lent node when the file is gone.
+  auto without = LocalExecutor::open({.work_directory = place_->path() + "/other",
+                                      .shim = {HEARTH_TEST_SHIM},
+                                      .nvml = "/nowhere/libnvidia-ml.so.1"},
+                                     system_clock());
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ((*without)->start(gang()).error().code, Code::unavailable);
 }
 
 TEST_F(LentNodes, OnlyMpirunsGangsGetAFolderWithPipes) {
