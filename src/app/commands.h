@@ -14,6 +14,7 @@ int salvage(const cli::BackupArgs& args);
 int token_add_data(const cli::TokenAddArgs& args);
 int doctor(const cli::DoctorArgs& args, bool json);
 int openapi();
+Result<int> simulate(const cli::SimulateArgs& args, bool json);
 Result<int> import_mlflow(const cli::ImportArgs& args, const cli::Globals& globals);
 
 // "error: ..." and the mend to stderr; the exit code of the error.

@@ -14,5 +14,6 @@ int main(int argc, char** argv) {
   local.doctor = app::doctor;
   local.openapi = app::openapi;
   local.import_mlflow = app::import_mlflow;
+  local.simulate = app::simulate;
   return cli::run(argc, argv, local);
 }

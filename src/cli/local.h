@@ -2,7 +2,9 @@
 // help, one completion), but src/app carries them out: it gives `run` a table of functions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,12 @@ struct ImportArgs {  // `import mlflow SOURCE`
   std::string artifacts;                 // --artifacts DIR
   bool dry_run = false;
 };
+struct SimulateArgs {  // `simulate`
+  std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc;
+  std::optional<int64_t> limit;
+  std::vector<std::string> levels;  // --level HOURS
+  bool predict = false, run_to_end = false;
+};
 struct Globals;
 
 struct LocalCommands {
@@ -66,6 +74,7 @@ struct LocalCommands {
   std::function<int(const DoctorArgs&, bool json)> doctor;
   std::function<int()> openapi;  // prints the document
   std::function<Result<int>(const ImportArgs&, const Globals&)> import_mlflow;
+  std::function<Result<int>(const SimulateArgs&, bool json)> simulate;
 };
 
 // The whole program: parses, runs, returns the exit code of face.md's table.

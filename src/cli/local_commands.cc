@@ -66,6 +66,29 @@ void add_import(Tree& tree, const LocalCommands& local) {
       });
 }
 
+void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
+  auto args = std::make_shared<SimulateArgs>();
+  top.command("simulate", "Replays recorded work through the scheduler, on a cluster of your wish")
+      .option(args->format, "--format", "FORMAT",
+              "of the jobs: hearth, openb, philly, gang or sacct")
+      .option(args->jobs, "--jobs", "FILE", "what came when and ran for how long")
+      .option(args->nodes, "--nodes", "FILE", "the cluster, as openb lists it")
+      .option(args->cluster, "--cluster", "NODESxGPUS", "the cluster, such as 3x8")
+      .option(args->fill, "--fill", "TIMES",
+              "nothing leaves: until so many times the GPUs there are were asked for, such as 1.3")
+      .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")
+      .option(args->vc, "--vc", "NAME", "philly: this virtual cluster alone")
+      .option(args->limit, "--limit", "N", "the first N jobs alone")
+      .flag(args->predict, "--predict", "durations are predicted from the jobs that have ended")
+      .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
+      .option(args->levels, "--level", "GPU_HOURS",
+              "who has had so much makes room for those that have had less; may be repeated; "
+              "default: 8")
+      .does([args, &local, &globals]() -> Result<int> {
+        return local.simulate(*args, globals.json);
+      });
+}
+
 }  // namespace
 
 void add_local_commands(Tree& tree, const LocalCommands& local) {
@@ -101,6 +124,7 @@ void add_local_commands(Tree& tree, const LocalCommands& local) {
       .does(calling(local.shim, shim));
 
   add_import(tree, local);
+  add_simulate(top, local, tree.globals());
 
   top.command("openapi", "Prints the OpenAPI document of the HTTP interface")
       .does([&local]() -> Result<int> { return local.openapi(); });

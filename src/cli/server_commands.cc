@@ -109,8 +109,7 @@ void add_later_nouns(Tree& tree) {
   for (const auto& [name, doc] : {std::pair{"env", "Environments with names and versions"},
                                   {"quota", "Limits of projects"},
                                   {"pool", "Pools of nodes"},
-                                  {"runtime", "Framework runtimes"},
-                                  {"simulate", "The scheduler on a trace"}})
+                                  {"runtime", "Framework runtimes"}})
     top.later(name, doc);
 }
 

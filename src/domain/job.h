@@ -41,7 +41,8 @@ struct Reason {
   std::string code;  // "gpus_short", "cpus_short", "memory_short", "no_node", "back_off", "behind"
   std::map<std::string, double> numbers;
   std::string text;
-  std::string mend;  // the smallest change that would start it
+  std::string mend;                            // the smallest change that would start it
+  std::map<std::string, std::string> names{};  // of the project, the model... that stops it
   bool operator==(const Reason&) const = default;
 };
 template <>
@@ -52,6 +53,7 @@ struct Describe<Reason> {
     f("numbers", &Reason::numbers, "what the text's numbers are");
     f("text", &Reason::text, "for people");
     f("mend", &Reason::mend, "the smallest change that would start it");
+    f("names", &Reason::names, "of the project, the model, the jobs that stop it");
   }
 };
 
@@ -183,6 +185,7 @@ struct Place {
   int64_t rank = 0;
   std::string node;
   std::vector<std::string> gpus;  // UUIDs
+  int64_t gpu_milli = 1000;       // of each; a share when less than 1000
   bool operator==(const Place&) const = default;
 };
 template <>
@@ -193,6 +196,7 @@ struct Describe<Place> {
     f("rank", &Place::rank, "of the task, over all roles");
     f("node", &Place::node, "name");
     f("gpus", &Place::gpus, "UUIDs");
+    f("gpu_milli", &Place::gpu_milli, "thousandths of each that it may use");
   }
 };
 

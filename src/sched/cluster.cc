@@ -11,36 +11,41 @@ int64_t milli(double amount) {
   return std::llround(amount * 1000);
 }
 
-// Free = all of the node less what its attempts hold.
-void recount(Cluster::State& state, const NodeKey& key) {
-  const auto at = state.nodes.find(key);
-  if (at == state.nodes.end()) return;
-  NodeState& node = at->second;
-  node.total_cpus = milli(node.info.cpus);
-  node.total_memory = node.info.memory_bytes;
-  node.free_cpus = node.total_cpus;
-  node.free_memory = node.total_memory;
-  node.gpu_free.assign(node.info.gpus.size(), false);
-  for (size_t i = 0; i < node.info.gpus.size(); ++i) node.gpu_free[i] = node.info.gpus[i].healthy;
-  for (const std::string& attempt : state.on_node[key]) {
-    for (const Use& use : state.attempts[attempt]) {
-      if (use.node != key) continue;
-      node.free_cpus -= use.cpus;
-      node.free_memory -= use.memory;
-      for (size_t i = 0; i < node.info.gpus.size(); ++i) {
-        const auto& uuid = node.info.gpus[i].uuid;
-        if (std::find(use.gpus.begin(), use.gpus.end(), uuid) != use.gpus.end()) {
-          node.gpu_free[i] = false;
-        }
-      }
-    }
+// The grants of a running attempt on the nodes as they are known now.
+void find_grants(Cluster::State& state, Running& running) {
+  running.grants.clear();
+  for (const Use& use : running.uses) {
+    const int32_t node = state.cells.find(use.node);
+    if (node < 0) continue;
+    running.grants.push_back(
+        {node, use.cpus, use.memory, state.cells.mask_of(node, use.gpus), use.milli});
+  }
+}
+
+void take_all(Cluster::State& state, const Running& running, int sign) {
+  for (const Grant& grant : running.grants)
+    sign > 0 ? state.cells.take(grant) : state.cells.give(grant);
+}
+
+void recount_all(Cluster::State& state) {
+  state.all.assign(kModels + state.cells.models().size(), 0);
+  for (const Node& node : state.cells.nodes()) {
+    if (!node.open) continue;
+    state.all[kCpus] += node.total_cpus;
+    state.all[kMemory] += node.total_memory;
+    state.all[kGpus] += count_bits(node.healthy) * kWholeGpu;
+    for (const auto& [model, mask] : node.models)
+      state.all[kModels + static_cast<size_t>(model)] +=
+          count_bits(node.healthy & mask) * kWholeGpu;
   }
 }
 
 void leave_queue(Cluster::State& state, const std::string& job_id) {
   const auto key = state.queue_keys.find(job_id);
   if (key == state.queue_keys.end()) return;
-  state.queue.erase(key->second);
+  const auto queue = state.queues.find(key->second.first);
+  queue->second.erase(key->second.second);
+  if (queue->second.empty()) state.queues.erase(queue);
   state.queue_keys.erase(key);
 }
 
@@ -49,50 +54,126 @@ struct Apply {
 
   void operator()(const NodeChanged& event) const {
     const NodeKey key{event.node.pool, event.node.name};
-    state.nodes[key].info = event.node;
-    recount(state, key);
+    const int32_t known = state.cells.find(key);
+    std::set<std::string> there;
+    if (known >= 0) there = state.on_node[static_cast<size_t>(known)];
+    // What runs there is taken anew, as its GPUs may have other places now.
+    const size_t models = state.cells.models().size();
+    const int32_t index = state.cells.set_node(event.node);
+    state.on_node.resize(std::max(state.on_node.size(), static_cast<size_t>(index) + 1));
+    for (const std::string& attempt : there) {
+      Running& running = state.running.at(attempt);
+      find_grants(state, running);
+      for (const Grant& grant : running.grants) {
+        if (grant.node == index) state.cells.take(grant);
+      }
+    }
+    if (state.cells.models().size() != models) state.quotas.learn_models(state.cells.models());
+    recount_all(state);
   }
-  void operator()(const NodeGone& event) const { state.nodes.erase({event.pool, event.name}); }
+  void operator()(const NodeGone& event) const {
+    state.cells.remove_node({event.pool, event.name});
+    recount_all(state);
+  }
   void operator()(const JobQueued& event) const {
     leave_queue(state, event.job.id);
-    QueueKey key{event.job.priority, event.job.queued_at, event.job.id};
-    state.queue[key] = {event.job, shape_of(event.job)};
-    state.queue_keys[event.job.id] = std::move(key);
+    const QueuedJob& job = event.job;
+    const int32_t project = state.quotas.project(job.project);
+    const bool before_others = job.lost_place && !state.has_levels();
+    const Time since = before_others ? job.queued_at - kLostPlace : job.queued_at;
+    QueueKey key{state.standing(job), since, job.id};
+    Queued queued{.job = job, .shape = shape_of(job)};
+    state.queues[project][key] = std::move(queued);
+    state.queue_keys[job.id] = {project, std::move(key)};
   }
-  void operator()(const JobGone& event) const { leave_queue(state, event.job_id); }
+  void operator()(const JobGone& event) const {
+    leave_queue(state, event.job_id);
+    state.reserved.erase(event.job_id);
+  }
   void operator()(const AttemptStarted& event) const {
+    state.quotas.pass(event.at, state.all);
     leave_queue(state, event.job.id);
-    if (state.attempts.contains(event.attempt_id)) return;  // told twice
-    std::vector<Use>& uses = state.attempts[event.attempt_id];
-    for (const Place& place : event.places) {
-      Use use{.node = {event.pool, place.node}, .gpus = place.gpus};
-      for (const TaskNeed& need : event.job.tasks) {
-        if (need.role != place.role || need.rank != place.rank) continue;
-        use.cpus = need.milli_cpus;
-        use.memory = need.memory_bytes;
-      }
-      state.on_node[use.node].insert(event.attempt_id);
-      uses.push_back(std::move(use));
-    }
-    for (const Use& use : uses) recount(state, use.node);
+    state.reserved.erase(event.job.id);
+    const auto [at, fresh] = state.running.try_emplace(event.attempt_id);
+    if (!fresh) return;  // told twice
+    Running& running = at->second;
+    running.id = event.attempt_id;
+    running.job_id = event.job.id;
+    running.pool = event.pool;
+    running.project = event.job.opportunistic ? -1 : state.quotas.project(event.job.project);
+    running.priority = event.job.priority;
+    running.started_at = running.saved_at = event.at;
+    running.queued_at = event.job.queued_at;
+    running.expected = event.job.expected;
+    running.served = event.job.served;
+    for (const Place& place : event.places) running.uses.push_back(use_of(event, place));
+    find_grants(state, running);
+    take_all(state, running, +1);
+    for (const Grant& grant : running.grants)
+      state.on_node[static_cast<size_t>(grant.node)].insert(event.attempt_id);
+    running.amounts = amounts_of(state.cells, running.grants);
+    state.quotas.charge(running.project, running.amounts, +1);
   }
   void operator()(const AttemptEnded& event) const {
-    const auto at = state.attempts.find(event.attempt_id);
-    if (at == state.attempts.end()) return;
-    const std::vector<Use> uses = std::move(at->second);
-    state.attempts.erase(at);
-    for (const Use& use : uses) state.on_node[use.node].erase(event.attempt_id);
-    for (const Use& use : uses) recount(state, use.node);
+    const auto at = state.running.find(event.attempt_id);
+    if (at == state.running.end()) return;
+    state.quotas.pass(event.at, state.all);
+    const Running& running = at->second;
+    take_all(state, running, -1);
+    state.quotas.charge(running.project, running.amounts, -1);
+    for (const Grant& grant : running.grants)
+      state.on_node[static_cast<size_t>(grant.node)].erase(event.attempt_id);
+    state.stopping -= running.stopping;
+    state.running.erase(at);
+  }
+  void operator()(const AttemptSaved& event) const {
+    const auto at = state.running.find(event.attempt_id);
+    if (at != state.running.end()) at->second.saved_at = event.at;
+  }
+  void operator()(const AttemptStopping& event) const {
+    const auto at = state.running.find(event.attempt_id);
+    if (at == state.running.end() || at->second.stopping) return;
+    at->second.stopping = true;
+    ++state.stopping;
+  }
+  void operator()(const JobReserved& event) const {
+    if (state.queue_keys.contains(event.job_id)) state.reserved[event.job_id] = event;
+  }
+  void operator()(const ProjectChanged& event) const {
+    state.quotas.set(event.quota, state.cells.models());
+  }
+  void operator()(const ProjectGone& event) const { state.quotas.remove(event.name); }
+  void operator()(const PoolChanged& event) const {
+    state.pools[event.policy.pool] = event.policy;
+    state.equalized.erase(event.policy.pool);
+    if (event.policy.equalized) state.equalized.insert(event.policy.pool);
+  }
+
+  static Use use_of(const AttemptStarted& event, const Place& place) {
+    Use use{.node = {event.pool, place.node}, .gpus = place.gpus};
+    for (const TaskNeed& need : event.job.tasks) {
+      if (need.role != place.role || need.rank != place.rank) continue;
+      use.cpus = need.milli_cpus;
+      use.memory = need.memory_bytes;
+      use.milli = place.gpu_milli > 0 ? place.gpu_milli : need.gpu_share_milli;
+    }
+    return use;
   }
 };
+
+constexpr std::string_view word(Inside inside) {
+  return inside == Inside::any ? "" : inside == Inside::numa ? "numa" : "link";
+}
 
 }  // namespace
 
 std::string shape_of(const QueuedJob& job) {
-  std::string shape;
+  std::string shape = format("{} {} {} {} {};", job.pool, static_cast<int>(job.within), job.spread,
+                             job.balanced, job.opportunistic);
   for (const TaskNeed& need : job.tasks) {
-    shape += format("{} {} {} {} {} {};", need.milli_cpus, need.memory_bytes, need.milli_gpus,
-                    need.gpu_share_milli, need.gpu_memory_bytes, join(need.gpu_model, "|"));
+    shape += format("{} {} {} {} {} {} {};", need.milli_cpus, need.memory_bytes, need.milli_gpus,
+                    need.gpu_share_milli, need.gpu_memory_bytes, word(need.inside),
+                    join(need.gpu_model, "|"));
   }
   return shape;
 }
@@ -122,6 +203,98 @@ QueuedJob queued_job(const Job& job) {
   return queued;
 }
 
+Amounts amounts_of(const Ask& ask) {
+  Amounts amounts = {ask.cpus, ask.memory, ask.milli_gpus};
+  if (ask.any_gpu() && count_bits(ask.models) == 1) {
+    amounts.resize(kModels + static_cast<size_t>(__builtin_ctzll(ask.models)) + 1);
+    amounts.back() = ask.milli_gpus;
+  }
+  return amounts;
+}
+
+Amounts amounts_of(const Cells& cells, const std::vector<Grant>& grants) {
+  Amounts amounts(kModels + cells.models().size());
+  for (const Grant& grant : grants) {
+    amounts[kCpus] += grant.cpus;
+    amounts[kMemory] += grant.memory;
+    amounts[kGpus] += count_bits(grant.gpus) * grant.milli;
+    for (const auto& [model, mask] : cells.node(grant.node).models)
+      amounts[kModels + static_cast<size_t>(model)] += count_bits(grant.gpus & mask) * grant.milli;
+  }
+  return amounts;
+}
+
+const Ask& Cluster::State::ask(Queued& queued) const {
+  const uint64_t known = cells.models().size() + 1;
+  if (queued.asked_of != known) {
+    queued.ask = ask_of(queued.job, cells.models());
+    queued.amounts = amounts_of(queued.ask);
+    queued.asked_of = known;
+  }
+  return queued.ask;
+}
+
+const PoolPolicy& Cluster::State::policy(const std::string& pool) const {
+  static const PoolPolicy none;
+  const auto at = pools.find(pool);
+  return at == pools.end() ? none : at->second;
+}
+
+namespace {
+
+int64_t level_of(const std::vector<double>& levels, double served) {
+  return std::upper_bound(levels.begin(), levels.end(), served) - levels.begin();
+}
+
+// GPUs that serve it; of one without any, its CPUs.
+double servers(const Running& running) {
+  const int64_t gpus = amount(running.amounts, kGpus);
+  return static_cast<double>(gpus > 0 ? gpus : amount(running.amounts, kCpus)) / 1000;
+}
+
+}  // namespace
+
+int64_t Cluster::State::standing(const QueuedJob& job) const {
+  for (const auto& [name, policy] : pools) {
+    if (policy.service_levels.empty() || (!job.pool.empty() && job.pool != name)) continue;
+    return job.priority - kLevelStep * level_of(policy.service_levels, job.served);
+  }
+  return job.priority;
+}
+
+int64_t Cluster::State::standing(const Running& running, Time now) const {
+  const auto& levels = policy(running.pool).service_levels;
+  if (levels.empty()) return running.priority;
+  const double had = running.served + servers(running) * (now - running.started_at).seconds();
+  return running.priority - kLevelStep * level_of(levels, had);
+}
+
+Time Cluster::State::next_level(const Running& running, Time now) const {
+  const auto& levels = policy(running.pool).service_levels;
+  const double rate = servers(running);
+  if (levels.empty() || rate <= 0) return {};
+  const double had = running.served + rate * (now - running.started_at).seconds();
+  const auto next = std::upper_bound(levels.begin(), levels.end(), had);
+  if (next == levels.end()) return {};
+  return now + Duration{static_cast<int64_t>((*next - had) / rate * 1e6) + 1};
+}
+
+Cells& Cluster::State::idle() {
+  if (!idle_ || idle_version_ != cells.topology_version()) {
+    idle_ = std::make_unique<Cells>(cells.idle(false));
+    idle_version_ = cells.topology_version();
+  }
+  return *idle_;
+}
+
+Cells& Cluster::State::idle_in_service() {
+  if (!idle_in_service_ || idle_in_service_version_ != cells.topology_version()) {
+    idle_in_service_ = std::make_unique<Cells>(cells.idle(true));
+    idle_in_service_version_ = cells.topology_version();
+  }
+  return *idle_in_service_;
+}
+
 Cluster::Cluster() : state_(std::make_unique<State>()) {}
 Cluster::~Cluster() = default;
 Cluster::Cluster(Cluster&&) noexcept = default;
@@ -129,12 +302,18 @@ Cluster& Cluster::operator=(Cluster&&) noexcept = default;
 
 void Cluster::apply(const ClusterEvent& event) {
   std::visit(Apply{*state_}, event);
+  state_->cells.settle();
+  state_->quotas.settle();
 }
 
 std::vector<NodeInfo> Cluster::nodes() const {
-  std::vector<NodeInfo> found;
-  for (const auto& [key, node] : state_->nodes) found.push_back(node.info);
-  return found;
+  std::map<NodeKey, const Node*> found;
+  for (const Node& node : state_->cells.nodes()) {
+    if (node.present) found[node.key] = &node;
+  }
+  std::vector<NodeInfo> nodes;
+  for (const auto& [key, node] : found) nodes.push_back(node->info);
+  return nodes;
 }
 
 }  // namespace hearth::sched

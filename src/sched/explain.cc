@@ -24,10 +24,45 @@ std::string_view field(std::string_view code) {
   return code == "memory_short" ? "memory" : code == "cpus_short" ? "cpus" : "gpus";
 }
 
+std::string name(const Reason& reason, const std::string& key) {
+  const auto at = reason.names.find(key);
+  return at == reason.names.end() ? "" : at->second;
+}
+
 std::string ahead(const Reason& reason) {
   const double jobs = number(reason, "ahead");
-  if (jobs == 0) return "; first in the queue";
-  return format("; {} before it in the queue", count(jobs, "job"));
+  std::string text = jobs == 0 ? "; first in the queue"
+                               : format("; {} before it in the queue", count(jobs, "job"));
+  const double seconds = number(reason, "starts_in_seconds");
+  if (seconds > 0)
+    text += format(", expected to start in {}", format_duration(Duration::seconds(seconds)));
+  return text;
+}
+
+// "8 GPUs", "4 GPUs of A100", "64 GiB of memory".
+std::string quota_amount(const Reason& reason, double value) {
+  const std::string what = name(reason, "what");
+  if (what == "memory") return format("{} of memory", format_size(static_cast<int64_t>(value)));
+  if (what == "cpus") return count(value, "CPU");
+  return what == "gpus" ? count(value, "GPU") : format("{} of {}", count(value, "GPU"), what);
+}
+
+void explain_quota(Reason& reason) {
+  const std::string project = name(reason, "project");
+  const double limit = number(reason, "limit"), needed = number(reason, "needed");
+  if (reason.code == "never_quota") {
+    reason.text = format("needs {}, more than the limit of project {}: {}",
+                         quota_amount(reason, needed), project, quota_amount(reason, limit));
+    reason.mend = format("ask for less, or have the limit raised to {} (`hearth quota set {}`)",
+                         quota_amount(reason, needed), project);
+    return;
+  }
+  const double used = number(reason, "used");
+  reason.text =
+      format("needs {}, but project {} uses {} of its limit of {}{}", quota_amount(reason, needed),
+             project, quota_amount(reason, used), quota_amount(reason, limit), ahead(reason));
+  reason.mend = format("wait until a job of the project ends, or have its limit raised to {}",
+                       quota_amount(reason, used + needed));
 }
 
 void explain_short(Reason& reason) {
@@ -97,10 +132,22 @@ void explain(Reason& reason) {
                          count(number(reason, "gpus"), "GPU"));
     reason.mend =
         "name another gpu_model or less gpu_memory (`hearth node list` shows what is here)";
-  } else if (code == "gpu_share_unsupported") {
-    reason.text = format("asks for {:g} of a GPU; this version gives whole GPUs alone",
-                         number(reason, "share"));
-    reason.mend = "leave gpu_share out";
+  } else if (code == "quota_short" || code == "never_quota") {
+    explain_quota(reason);
+  } else if (code == "preempting") {
+    reason.text = format("starts when {} that had to make room {} ended{}",
+                         count(number(reason, "victims"), "job"),
+                         number(reason, "victims") == 1 ? "has" : "have", ahead(reason));
+    reason.mend = "wait: they save their work and end";
+  } else if (code == "evicted") {
+    reason.text =
+        format("made room for job {} of project {}", name(reason, "job"), name(reason, "project"));
+    reason.mend = "it goes on from its last checkpoint when there is room again";
+  } else if (code == "cells_short") {
+    reason.text =
+        format("needs {} within one {}; enough are free, but not there{}",
+               count(number(reason, "needed"), "GPU"), name(reason, "cell"), ahead(reason));
+    reason.mend = "allow its GPUs to lie apart and it would start now; else wait";
   } else if (code == "no_node") {
     reason.text = "no machine takes jobs yet";
     reason.mend = "start one, or see `hearth status`";

@@ -1,50 +1,87 @@
-// Where a gang would go: a scratch copy of what is free, and the search on it. Inside sched alone.
+// Where a gang would go, on what is free in `Cells`. Inside sched alone.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "sched/state.h"
+#include "sched/fit.h"
 
 namespace hearth::sched {
 
-// What is free on one node in a trial.
-struct Room {
-  const NodeKey* key = nullptr;
-  const NodeState* node = nullptr;
-  int64_t cpus = 0, memory = 0;
-  std::vector<bool> gpus;
+// What a job needs, against the models that are known.
+struct Group {
+  Need need;
+  std::vector<size_t> tasks;  // indices in the job
 };
-enum class Fill {
-  now,    // what is free, on nodes that take tasks
-  empty,  // as if nothing ran, on nodes that take tasks
-  ever,   // as if nothing ran and every node and GPU were well and open
+struct Ask {
+  std::vector<Group> groups;  // the largest first
+  size_t tasks = 0;
+  Level within = Level::any;
+  bool spread = false, balanced = false;
+  std::string pool;                  // empty: any
+  int64_t cpus = 0, memory = 0;      // of all tasks
+  int64_t gpus = 0, milli_gpus = 0;  // whole ones; all, shares too
+  ModelMask models = ~ModelMask{0};  // what all that need a GPU may use; 0: they differ
+  bool any_gpu() const { return milli_gpus > 0; }
 };
-std::vector<Room> rooms(const Cluster::State& state, Fill fill);
+Ask ask_of(const QueuedJob& job, const std::vector<std::string>& models);
 
-// A gang placed: per task, in the job's order, which room and which of its GPUs.
-struct Spot {
-  size_t room = 0;
-  std::vector<size_t> gpus;
+struct Placed {
+  std::vector<Grant> grants;  // by task, in the job's order
+  int tier = 0;               // 0: one node, 1: one rack, 2: one spine, 3: one pool
+  size_t nodes = 0;
 };
-using Placement = std::vector<Spot>;
 
-// All of the job's tasks or nothing, in one pool. One GPU model for all tasks; as few nodes as
-// possible, then those with the least left over; within a node as few switches or NVLink cliques,
-// then partly used ones before clean ones. The same input gives the same answer.
-std::optional<Placement> place(const std::vector<Room>& rooms, const QueuedJob& job);
-// How many of the tasks can be placed at once at most by the same search; for reasons.
-size_t place_some(const std::vector<Room>& rooms, const QueuedJob& job);
+// What was worked out for a class of tasks on a node stays true until the node changes.
+class FitCache {
+ public:
+  struct Entry {
+    uint64_t version = 0;
+    bool fits = false;
+    Fit fit;
+    double value = 0;
+    Leftover left;
+  };
+  static constexpr size_t kMostClasses = 512;
+  std::vector<Entry>& of(const Need& need, size_t nodes);
 
-void take(std::vector<Room>& rooms, const QueuedJob& job, const Placement& placement);
-std::vector<Place> places_of(const std::vector<Room>& rooms, const QueuedJob& job,
-                             const Placement& placement);
+ private:
+  std::map<Need, std::vector<Entry>> classes_;
+};
 
-// May this task use that GPU, apart from whether it is free.
-bool suits(const Gpu& gpu, const TaskNeed& need);
-inline int64_t gpus_of(const TaskNeed& need) {
-  return need.milli_gpus / 1000;
-}
+// How good it is that this task goes there; more is better.
+class NodeValue {
+ public:
+  virtual ~NodeValue() = default;
+  virtual double gain(const Node& node, const Need& need, const Fit& fit) = 0;
+  // Which GPU a share goes to, of those that would take it; it may say what fit() said.
+  virtual Fit refine(const Node&, const Need&, const Fit& fit) { return fit; }
+  virtual uint64_t version() const = 0;  // another one when what gain() says may have changed
+};
+
+struct Choice {
+  FitCache* cache = nullptr;
+  NodeValue* value = nullptr;
+  const std::unordered_set<std::string>* equalized = nullptr;  // pools
+  const std::vector<char>* only = nullptr;                     // by node: may be used; null: all
+  bool allowed(int32_t node) const {
+    return only == nullptr || (*only)[static_cast<size_t>(node)] != 0;
+  }
+  bool spreads(const Node& node) const {
+    return equalized != nullptr && equalized->contains(node.key.first);
+  }
+};
+
+// All of the job's tasks or nothing, in one pool, of one GPU model if one will do. In this order:
+// the tightest level that holds them all (node, rack, spine, pool), the fewest nodes, the fewest
+// cells inside nodes, no clean cell broken, the value, the least left over (or, in an equalized
+// pool, the most). The same input gives the same answer; the cells are left as they were.
+std::optional<Placed> place(Cells& cells, const Ask& ask, const Choice& choice);
+// How many of the tasks can be placed at once; for reasons.
+size_t place_some(Cells& cells, const Ask& ask, const Choice& choice);
 
 }  // namespace hearth::sched

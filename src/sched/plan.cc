@@ -1,146 +1,415 @@
-// Strict order by priority and age, with room for others: a job that does not fit is passed by
-// those that do, until it has waited kPatience; from then on what it needs is held for it, so that
-// it starts when those that run now have ended. One job at a time holds.
+// Projects within their promise first, then by priority, fair share and age, with room for others:
+// one job that does not fit has its place reserved (reserve.h) and is passed by those that do not
+// delay it. A job may have others evicted (preempt.h); what they free is kept for it.
 #include <algorithm>
 #include <unordered_map>
 
+#include "sched/preempt.h"
 #include "sched/reasons.h"
+#include "sched/reserve.h"
 
 namespace hearth::sched {
 namespace {
 
+bool is_final(const Reason& reason) {
+  return reason.code == "never_fits" || reason.code == "never_quota" ||
+         reason.code == "gpu_model_missing";
+}
+
 class Planner {
  public:
-  Planner(const Cluster::State& state, Time now)
-      : state_(state), now_(now), free_(rooms(state, Fill::now)) {}
+  Planner(Cluster::State& state, Time now, const PlanOptions& options)
+      : state_(state), now_(now), options_(options) {}
 
   Plan run() {
-    for (const auto& [key, queued] : state_.queue) consider(queued);
+    state_.quotas.pass(now_, state_.all);
+    take_reserved();
+    for (auto& [project, queue] : state_.queues) put_head(project, queue.begin());
+    while (!heads_.empty()) {
+      const auto first = heads_.begin();
+      const Head head = first->second;
+      // Others' starts may have changed its standing; then it waits for its turn again.
+      const Order order = order_of(head);
+      const bool same = !(order < first->first) && !(first->first < order);
+      heads_.erase(first);
+      if (!same) {
+        heads_.emplace(order, head);
+        continue;
+      }
+      consider(head.project, head.at->second);
+      put_head(head.project, std::next(head.at));
+    }
+    finish();
     return std::move(plan_);
   }
 
  private:
-  void consider(const Queued& queued) {
+  using Queue = std::map<QueueKey, Queued>;
+  struct Head {
+    int32_t project;
+    Queue::iterator at;
+  };
+  // Least first.
+  struct Order {
+    bool beyond;  // its project's promise
+    int64_t priority;
+    double share;
+    int64_t aged;
+    std::string id;
+    bool operator<(const Order& o) const {
+      return std::tie(beyond, priority, share, aged, id) <
+             std::tie(o.beyond, o.priority, o.share, o.aged, o.id);
+    }
+  };
+
+  Order order_of(const Head& head) {
+    Queued& queued = head.at->second;
+    state_.ask(queued);
+    const bool mine =
+        !queued.job.opportunistic && state_.quotas.entitled(head.project, queued.amounts);
+    const int64_t waited = std::max<int64_t>(0, (now_ - queued.job.queued_at).micros);
+    const int64_t priority = state_.standing(queued.job) + waited / kAgeing.micros;
+    return {!mine && state_.quotas.any_guarantee(), queued.job.opportunistic ? 1000 : -priority,
+            state_.quotas.share(head.project, state_.all), head.at->first.aged(), queued.job.id};
+  }
+  void put_head(int32_t project, Queue::iterator at) {
+    if (at == state_.queues[project].end()) return;
+    const Head head{project, at};
+    heads_.emplace(order_of(head), head);
+  }
+
+  // What others had to leave for it is nobody else's.
+  void take_reserved() {
+    for (const auto& [job_id, kept] : state_.reserved) {
+      const auto key = state_.queue_keys.find(job_id);
+      if (key == state_.queue_keys.end()) continue;
+      Queued& queued = state_.queues[key->second.first].at(key->second.second);
+      state_.ask(queued);
+      Reservation one{.job_id = job_id,
+                      .project = project_of(queued, key->second.first),
+                      .amounts = queued.amounts};
+      bool stands = kept.places.size() == queued.job.tasks.size();
+      for (size_t i = 0; stands && i < kept.places.size(); ++i) {
+        const int32_t node = state_.cells.find({kept.pool, kept.places[i].node});
+        stands = node >= 0 && state_.cells.node(node).open;
+        if (!stands) break;
+        const GpuMask gpus = state_.cells.mask_of(node, kept.places[i].gpus);
+        stands = (gpus & ~state_.cells.node(node).healthy) == 0 &&
+                 count_bits(gpus) == static_cast<int64_t>(kept.places[i].gpus.size());
+        const TaskNeed& need = queued.job.tasks[i];
+        one.grants.push_back(
+            {node, need.milli_cpus, need.memory_bytes, gpus, kept.places[i].gpu_milli});
+      }
+      if (!stands) continue;
+      take(one, +1);
+      reserved_.emplace(job_id, std::move(one));
+    }
+  }
+
+  static int32_t project_of(const Queued& queued, int32_t project) {
+    return queued.job.opportunistic ? -1 : project;
+  }
+
+  void take(const Reservation& one, int sign) {
+    for (const Grant& grant : one.grants)
+      sign > 0 ? state_.cells.take(grant) : state_.cells.give(grant);
+    state_.quotas.charge(one.project, one.amounts, sign);
+  }
+
+  void consider(int32_t project, Queued& queued) {
     const QueuedJob& job = queued.job;
     if (job.not_before > now_) {
       const double seconds = (job.not_before - now_).seconds();
       wait(job, {"back_off", {{"seconds", seconds}}, "", ""});
-      wake(job.not_before);
-      return;
+      return wake(job.not_before);
     }
-    // What failed for one of this shape fails for the next: free room only shrinks in a plan.
-    if (const auto known = failed_.find(queued.shape); known != failed_.end()) {
+    if (const auto kept = reserved_.find(job.id); kept != reserved_.end())
+      return consider_reserved(queued, kept->second);
+    // What failed for one of this shape fails for the next: what is free only shrinks in a plan.
+    const Key key{project_of(queued, project), state_.standing(job), queued.shape};
+    if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job))
       return wait_behind(job, known->second);
-    }
-    if (const auto placement = place(free_, job)) {
-      plan_.starts.push_back({.job_id = job.id,
-                              .pool = free_[placement->front().room].key->first,
-                              .places = places_of(free_, job, *placement)});
-      take(free_, job, *placement);
-      if (!unheld_.empty()) take(unheld_, job, *placement);
+    if (try_start(project, queued)) return;
+    if (options_.only_starts) {
+      failed_[key] = {};
       return;
     }
-    if (auto reason = impossible(state_, job)) {
-      failed_[queued.shape] = *reason;
+    if (auto reason = never(project, queued)) {
+      failed_[key] = *reason;
       return wait(job, std::move(*reason));  // never in anybody's way
     }
-    Reason reason = reason_of(job);
-    failed_[queued.shape] = reason;
-    wait_behind(job, std::move(reason));
-    if (plan_.holds.empty()) hold(job);
+    if (try_evict(project, queued)) return;
+    if (!options_.reasons) {
+      failed_[key] = {};
+    } else {
+      Reason reason = reason_of(project, queued);
+      failed_[key] = reason;
+      wait_behind(job, std::move(reason));
+    }
+    if (!hold_ && !state_.has_levels()) hold(queued);
+  }
+
+  void consider_reserved(Queued& queued, const Reservation& kept) {
+    const bool there = std::all_of(kept.grants.begin(), kept.grants.end(),
+                                   [&](const Grant& g) { return state_.cells.covered(g); }) &&
+                       (kept.project < 0 || !state_.quotas.passed_limit(kept.project));
+    if (there) return start(queued.job, kept.grants);
+    Reason reason{"preempting", {{"victims", static_cast<double>(state_.stopping)}}, "", ""};
+    wait_behind(queued.job, std::move(reason));
+    plan_.holds.push_back(hold_of(queued.job, kept.grants, true));
+  }
+
+  // Over before the reservation falls due, so that it may run in its place.
+  bool backfills(const QueuedJob& job) const {
+    return hold_ && hold_->due.micros != 0 && job.expected.micros > 0 &&
+           now_ + job.expected <= hold_->due;
+  }
+
+  // Whether the reservation still stands when it falls due, if this runs on beyond.
+  bool delays_nobody(int32_t project, const Amounts& amounts, const std::vector<Grant>& grants) {
+    const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();
+    for (const Running* running : hold_->ended) {
+      for (const Grant& grant : running->grants) state_.cells.give(grant);
+      state_.quotas.charge(running->project, running->amounts, -1);
+    }
+    for (const Reservation& one : over_by_then_) take(one, -1);
+    take(*hold_, +1);
+    for (const Grant& grant : grants) state_.cells.take(grant);
+    state_.quotas.charge(project, amounts, +1);
+    const auto covered = [&](const Grant& grant) { return state_.cells.covered(grant); };
+    // When nobody knows what will have ended, what it takes must lie beside.
+    const bool stands = (hold_->due.micros == 0 ||
+                         std::all_of(hold_->grants.begin(), hold_->grants.end(), covered)) &&
+                        std::all_of(grants.begin(), grants.end(), covered) &&
+                        (hold_->due.micros == 0 || hold_->project < 0 ||
+                         !state_.quotas.passed_limit(hold_->project));
+    state_.cells.undo(cells_mark);
+    state_.quotas.undo(quota_mark);
+    return stands;
+  }
+
+  // The models of which one more is within all limits.
+  std::optional<Ask> within_limits(int32_t project, const Queued& queued) const {
+    const Ask& ask = queued.ask;
+    if (project < 0 || !state_.quotas.over_limit(project, queued.amounts)) {
+      if (project < 0 || !ask.any_gpu() || count_bits(ask.models) <= 1) return ask;
+      Ask allowed = ask;
+      allowed.models = 0;
+      for (size_t m = 0; m < state_.cells.models().size(); ++m) {
+        if ((ask.models & (ModelMask{1} << m)) == 0) continue;
+        Amounts of_model = queued.amounts;
+        of_model.resize(kModels + m + 1);
+        of_model[kModels + m] = ask.milli_gpus;
+        if (!state_.quotas.over_limit(project, of_model)) allowed.models |= ModelMask{1} << m;
+      }
+      if (allowed.models == 0) return std::nullopt;
+      for (Group& group : allowed.groups) {
+        if (group.need.gpus > 0) group.need.models &= allowed.models;
+      }
+      // The same classes of tasks are found again in the cache.
+      if (count_bits(allowed.models) == static_cast<int64_t>(state_.cells.models().size()))
+        return ask;
+      return allowed;
+    }
+    return std::nullopt;
+  }
+
+  bool try_start(int32_t project, Queued& queued) {
+    auto placed = find_place(project, queued);
+    if (!placed) return false;
+    for (const Grant& grant : placed->grants) state_.cells.take(grant);
+    charge(project, queued, placed->grants);
+    start(queued.job, placed->grants);
+    if (backfills(queued.job)) {
+      const Amounts amounts = amounts_of(state_.cells, placed->grants);
+      over_by_then_.push_back({.grants = std::move(placed->grants),
+                               .project = project_of(queued, project),
+                               .amounts = amounts});
+    }
+    return true;
+  }
+
+  // Beside the reservation, when there is one.
+  std::optional<Placed> find_place(int32_t project, Queued& queued) {
+    const int32_t payer = project_of(queued, project);
+    const auto now_free = [&]() -> std::optional<Placed> {
+      const auto ask = within_limits(payer, queued);
+      return ask ? place(state_.cells, *ask, state_.choice()) : std::nullopt;
+    };
+    auto placed = now_free();
+    if (!placed || !hold_ || backfills(queued.job)) return placed;
+    if (delays_nobody(payer, queued.amounts, placed->grants)) return placed;
+    // Not there, but perhaps beside the cells that are kept.
+    const size_t mark = state_.cells.mark();
+    for (const Grant& grant : hold_->grants) state_.cells.take(grant);
+    placed = now_free();
+    state_.cells.undo(mark);
+    if (placed && !delays_nobody(payer, queued.amounts, placed->grants)) placed.reset();
+    return placed;
+  }
+
+  void charge(int32_t project, const Queued& queued, const std::vector<Grant>& grants) {
+    state_.quotas.charge(project_of(queued, project), amounts_of(state_.cells, grants), +1);
+  }
+
+  void start(const QueuedJob& job, const std::vector<Grant>& grants) {
+    Hold placed = hold_of(job, grants, false);
+    plan_.starts.push_back(
+        {.job_id = job.id, .pool = std::move(placed.pool), .places = std::move(placed.places)});
+  }
+
+  std::optional<Reason> never(int32_t project, Queued& queued) {
+    if (!queued.job.opportunistic) {
+      if (auto reason = impossible_quota(state_.quotas, project, queued.amounts)) return reason;
+    }
+    return state_.impossible(queued);
+  }
+
+  bool try_evict(int32_t project, Queued& queued) {
+    Time later;
+    auto cover = find_cover(state_, queued, queued.ask, now_, later);
+    if (!cover) {
+      if (later.micros != 0) wake(later);
+      return false;
+    }
+    // What they hold is taken until they have ended, and promised to this job from now on.
+    for (Running* victim : cover->victims) {
+      victim->stopping = true;
+      ++state_.stopping;
+      evicted_.push_back(victim);
+      Reason why{"evicted",
+                 {{"priority", static_cast<double>(queued.job.priority)}},
+                 "",
+                 "",
+                 {{"job", queued.job.name}, {"project", queued.job.project}}};
+      plan_.evictions.push_back({victim->id, queued.job.id, std::move(why)});
+    }
+    for (const Grant& grant : cover->grants) state_.cells.take(grant);
+    charge(project, queued, cover->grants);
+    plan_.holds.push_back(hold_of(queued.job, cover->grants, true));
+    const auto victims = static_cast<double>(cover->victims.size());
+    wait_behind(queued.job, {"preempting", {{"victims", victims}}, "", ""});
+    return true;
   }
 
   void wait(const QueuedJob& job, Reason reason) {
-    plan_.reasons.emplace(job.id, std::move(reason));
+    if (options_.reasons) plan_.reasons.emplace(job.id, std::move(reason));
   }
   void wait_behind(const QueuedJob& job, Reason reason) {
-    const bool counts = reason.code != "never_fits" && reason.code != "gpu_model_missing" &&
-                        reason.code != "gpu_share_unsupported";
-    if (counts) reason.numbers["ahead"] = static_cast<double>(ahead_++);
+    if (!options_.reasons) return;
+    if (!is_final(reason)) reason.numbers["ahead"] = static_cast<double>(ahead_++);
     wait(job, std::move(reason));
   }
   void wake(Time at) {
     if (plan_.wake_at.micros == 0 || at < plan_.wake_at) plan_.wake_at = at;
   }
 
-  Reason reason_of(const QueuedJob& job) const {
-    if (stopped_by_hold(job)) return {"behind", held_numbers(), "", ""};
-    if (!place(rooms(state_, Fill::empty), job)) return closed(state_);
-    return shortage(free_, job);
+  Reason reason_of(int32_t project, Queued& queued) {
+    if (stopped_by_hold(project, queued)) return {"behind", held_numbers(), "", ""};
+    if (!within_limits(project_of(queued, project), queued)) {
+      if (const auto over = state_.quotas.over_limit(project, queued.amounts))
+        return quota_short(*over);
+    }
+    if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells);
+    return shortage(state_.cells, queued.job, queued.ask);
   }
   // It would fit if nothing were held.
-  bool stopped_by_hold(const QueuedJob& job) const {
-    return !plan_.holds.empty() && place(unheld_, job).has_value();
+  bool stopped_by_hold(int32_t project, Queued& queued) {
+    if (!hold_) return false;
+    const auto ask = within_limits(project_of(queued, project), queued);
+    return ask && place(state_.cells, *ask, state_.choice()).has_value();
   }
   std::map<std::string, double> held_numbers() const {
-    return {{"held_seconds", (now_ - held_since_).seconds()}};
+    return {{"held_seconds", (now_ - hold_->since).seconds()}};
   }
 
-  // From kPatience on, what the job will need is taken out of what others may use: on the nodes
-  // where it would go if nothing ran, those first of which most is free already.
-  void hold(const QueuedJob& job) {
-    const Time due = job.queued_at + kPatience;
-    if (due > now_) return wake(due);
-    const auto placement = place_on_emptiest(job);
-    if (!placement) return;  // its nodes are closed: nothing would come of holding
-    held_since_ = job.queued_at;
-    unheld_ = free_;
-    plan_.holds.push_back({.job_id = job.id, .places = places_of(chosen_, job, *placement)});
-    for (size_t i = 0; i < placement->size(); ++i) {
-      const Spot& spot = (*placement)[i];
-      const auto at = std::find_if(free_.begin(), free_.end(), [&](const Room& room) {
-        return room.key == chosen_[spot.room].key;
-      });
-      if (at == free_.end()) continue;
-      at->cpus -= job.tasks[i].milli_cpus;
-      at->memory -= job.tasks[i].memory_bytes;
-      for (const size_t gpu : spot.gpus) at->gpus[gpu] = false;
+  // From now on when its start can be told, else from kPatience on, what the job will need is
+  // taken out of what others may use.
+  void hold(Queued& queued) {
+    auto found = reserve_by_ends(state_, queued, queued.ask, now_);
+    if (!found) {
+      const Time due = queued.job.queued_at + kPatience;
+      if (due > now_) return wake(due);
+      found = reserve_emptiest(state_, queued, queued.ask);
     }
-  }
-
-  // On as few of the emptiest nodes as hold the job: they will be free first.
-  std::optional<Placement> place_on_emptiest(const QueuedJob& job) {
-    auto idle = rooms(state_, Fill::empty);
-    std::sort(idle.begin(), idle.end(), [](const Room& a, const Room& b) {
-      return std::tuple(-share_free(a), *a.key) < std::tuple(-share_free(b), *b.key);
-    });
-    for (size_t count = 1; !idle.empty(); count *= 2) {
-      const size_t some = std::min(count, idle.size());
-      chosen_.assign(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(some));
-      if (auto placement = place(chosen_, job)) return placement;
-      if (some == idle.size()) break;
+    if (!found) return;  // its nodes are closed: nothing would come of holding
+    hold_ = std::move(found);
+    if (hold_->due.micros != 0) {
+      const auto at = plan_.reasons.find(queued.job.id);
+      if (at != plan_.reasons.end())
+        at->second.numbers["starts_in_seconds"] = (hold_->due - now_).seconds();
     }
-    return std::nullopt;
-  }
-  static double share_free(const Room& room) {
-    const NodeState& node = *room.node;
-    const double cpus = node.total_cpus == 0 ? 1
-                                             : static_cast<double>(node.free_cpus) /
-                                                   static_cast<double>(node.total_cpus);
-    if (node.info.gpus.empty()) return cpus;
-    const auto gpus = std::count(node.gpu_free.begin(), node.gpu_free.end(), true);
-    return static_cast<double>(gpus) / static_cast<double>(node.info.gpus.size());
+    plan_.holds.push_back(hold_of(queued.job, hold_->grants, false));
   }
 
-  const Cluster::State& state_;
+  Hold hold_of(const QueuedJob& job, const std::vector<Grant>& grants, bool preempts) const {
+    Hold made{.job_id = job.id, .preempts = preempts};
+    for (size_t i = 0; i < grants.size(); ++i) {
+      const Node& node = state_.cells.node(grants[i].node);
+      made.pool = node.key.first;
+      Place place{.role = job.tasks[i].role,
+                  .rank = job.tasks[i].rank,
+                  .node = node.info.name,
+                  .gpu_milli = grants[i].milli};
+      for (const size_t gpu : bits(grants[i].gpus)) place.gpus.push_back(node.info.gpus[gpu].uuid);
+      std::sort(place.gpus.begin(), place.gpus.end());
+      made.places.push_back(std::move(place));
+    }
+    return made;
+  }
+
+  void finish() {
+    // Those that wait may take the place of one that falls to a lower level.
+    if (!state_.queues.empty() && state_.has_levels()) {
+      for (const auto& [id, running] : state_.running) {
+        if (const Time next = state_.next_level(running, now_); next.micros != 0) wake(next);
+      }
+    }
+    state_.cells.undo(0);
+    state_.quotas.undo(0);
+    for (Running* victim : evicted_) victim->stopping = false;
+    state_.stopping -= evicted_.size();
+  }
+
+  using Key = std::tuple<int32_t, int64_t, std::string>;  // project, priority, shape
+  Cluster::State& state_;
   const Time now_;
-  std::vector<Room> free_;    // less what this plan starts and holds
-  std::vector<Room> unheld_;  // the same without the hold; empty while nothing is held
-  std::vector<Room> chosen_;
-  Time held_since_;
-  std::unordered_map<std::string, Reason> failed_;  // by shape
+  const PlanOptions options_;
+  std::map<Order, Head> heads_;
+  std::map<std::string, Reservation> reserved_;  // by job id
+  std::optional<Reservation> hold_;
+  std::vector<Reservation> over_by_then_;  // started in this plan, over when the hold falls due
+  std::map<Key, Reason> failed_;
+  std::vector<Running*> evicted_;
   int64_t ahead_ = 0;
   Plan plan_;
 };
 
 }  // namespace
 
-Plan plan(const Cluster& cluster, Time now) {
-  return Planner(cluster.state(), now).run();
+Plan plan(Cluster& cluster, Time now, const PlanOptions& options) {
+  return Planner(cluster.state(), now, options).run();
 }
 
-std::optional<Reason> never_fits(const Cluster& cluster, const QueuedJob& job) {
-  return impossible(cluster.state(), job);
+std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job) {
+  Cluster::State& state = cluster.state();
+  const Ask ask = ask_of(job, state.cells.models());
+  if (!job.opportunistic) {
+    const int32_t project = state.quotas.project(job.project);
+    if (auto reason = impossible_quota(state.quotas, project, amounts_of(ask))) return reason;
+  }
+  return impossible(state.idle_in_service(), job, ask);
+}
+
+const std::optional<Reason>& Cluster::State::impossible(const Queued& queued) {
+  constexpr size_t kMostShapes = 10'000;
+  if (impossible_version_ != cells.topology_version() || impossible_.size() >= kMostShapes) {
+    impossible_.clear();
+    impossible_version_ = cells.topology_version();
+  }
+  const auto [at, fresh] = impossible_.try_emplace(queued.shape);
+  if (fresh) at->second = sched::impossible(idle_in_service(), queued.job, queued.ask);
+  return at->second;
 }
 
 }  // namespace hearth::sched

@@ -9,45 +9,50 @@ namespace {
 enum class Kind { gpus = 0, memory = 1, cpus = 2 };  // scarcest first
 constexpr std::array<Kind, 3> kKinds = {Kind::gpus, Kind::memory, Kind::cpus};
 
-double needed_of(const TaskNeed& need, Kind kind) {
+double gpus(int64_t milli) {
+  return static_cast<double>(milli) / kWholeGpu;
+}
+
+double needed_of(const Need& need, Kind kind) {
   switch (kind) {
     case Kind::gpus:
-      return static_cast<double>(gpus_of(need));
+      return gpus(need.gpus * need.milli);
     case Kind::memory:
-      return static_cast<double>(need.memory_bytes);
+      return static_cast<double>(need.memory);
     case Kind::cpus:
-      return static_cast<double>(need.milli_cpus) / 1000;
+      return static_cast<double>(need.cpus) / 1000;
   }
   return 0;
 }
 
-double free_of(const Room& room, const TaskNeed& need, Kind kind) {
+// What such a task could have of it there: GPUs count as far as each does for one of its own.
+double free_of(const Node& node, const Need& need, Kind kind) {
+  switch (kind) {
+    case Kind::gpus:
+      return gpus(count_bits(candidates(node, need, ~ModelMask{0})) * need.milli);
+    case Kind::memory:
+      return static_cast<double>(std::max<int64_t>(0, node.free_memory));
+    case Kind::cpus:
+      return static_cast<double>(std::max<int64_t>(0, node.free_cpus)) / 1000;
+  }
+  return 0;
+}
+
+double total_of(const Node& node, const Need& need, Kind kind) {
   switch (kind) {
     case Kind::gpus: {
-      double count = 0;
-      for (size_t i = 0; i < room.gpus.size(); ++i) {
-        count += room.gpus[i] && suits(room.node->info.gpus[i], need);
+      int64_t count = 0;
+      for (const auto& [model, mask] : node.models) {
+        if ((need.models & (ModelMask{1} << model)) == 0) continue;
+        for (const size_t gpu : bits(mask))
+          count += node.info.gpus[gpu].memory_bytes >= need.gpu_memory;
       }
-      return count;
+      return static_cast<double>(count);
     }
     case Kind::memory:
-      return static_cast<double>(std::max<int64_t>(0, room.memory));
+      return static_cast<double>(node.total_memory);
     case Kind::cpus:
-      return static_cast<double>(std::max<int64_t>(0, room.cpus)) / 1000;
-  }
-  return 0;
-}
-
-double total_of(const Room& room, const TaskNeed& need, Kind kind) {
-  switch (kind) {
-    case Kind::gpus:
-      return static_cast<double>(std::count_if(room.node->info.gpus.begin(),
-                                               room.node->info.gpus.end(),
-                                               [&](const Gpu& gpu) { return suits(gpu, need); }));
-    case Kind::memory:
-      return static_cast<double>(room.node->total_memory);
-    case Kind::cpus:
-      return static_cast<double>(room.node->total_cpus) / 1000;
+      return static_cast<double>(node.total_cpus) / 1000;
   }
   return 0;
 }
@@ -65,25 +70,30 @@ std::string_view code_of(Kind kind) {
 }
 
 // What is missing of one kind as a part of what is asked, 0 = nothing.
-double missing(const Room& room, const TaskNeed& need, Kind kind) {
+double missing(const Node& node, const Need& need, Kind kind) {
   const double needed = needed_of(need, kind);
-  return needed <= 0 ? 0 : std::max(0.0, (needed - free_of(room, need, kind)) / needed);
+  return needed <= 0 ? 0 : std::max(0.0, (needed - free_of(node, need, kind)) / needed);
 }
 
-// The room that comes nearest to taking the task, and the kind that is missing most there.
+bool counts(const Node& node, const Ask& ask) {
+  return node.open && (ask.pool.empty() || node.key.first == ask.pool);
+}
+
+// The node that comes nearest to taking the task, and the kind that is missing most there.
 struct Nearest {
-  const Room* room = nullptr;
+  const Node* node = nullptr;
   Kind kind = Kind::cpus;
   double sum = 0;
   int kinds = 0;
 };
-Nearest nearest_room(const std::vector<Room>& rooms, const TaskNeed& need) {
+Nearest nearest_node(const Cells& cells, const Ask& ask, const Need& need) {
   Nearest best;
-  for (const Room& room : rooms) {
-    Nearest here{.room = &room};
+  for (const Node& node : cells.nodes()) {
+    if (!counts(node, ask)) continue;
+    Nearest here{.node = &node};
     double most = 0;
     for (const Kind kind : kKinds) {
-      const double part = missing(room, need, kind);
+      const double part = missing(node, need, kind);
       here.sum += part;
       here.kinds += part > 0;
       if (part > most) {
@@ -91,112 +101,154 @@ Nearest nearest_room(const std::vector<Room>& rooms, const TaskNeed& need) {
         here.kind = kind;
       }
     }
-    if (best.room == nullptr || here.sum < best.sum) best = here;
+    if (best.node == nullptr || here.sum < best.sum) best = here;
   }
   return best;
 }
 
-// The most of this kind with which the task would fit some room as it is; 0 when none.
-double fits_with(const std::vector<Room>& rooms, const TaskNeed& need, Kind kind) {
+// The most of this kind with which the task would fit some node as it is; 0 when none.
+double fits_with(const Cells& cells, const Ask& ask, const Need& need, Kind kind) {
   double most = 0;
-  for (const Room& room : rooms) {
+  for (const Node& node : cells.nodes()) {
     const bool others = std::all_of(kKinds.begin(), kKinds.end(), [&](Kind other) {
-      return other == kind || missing(room, need, other) == 0;
+      return other == kind || missing(node, need, other) == 0;
     });
-    if (others) most = std::max(most, free_of(room, need, kind));
+    if (counts(node, ask) && others) most = std::max(most, free_of(node, need, kind));
   }
   return most;
 }
 
-const TaskNeed* task_that_fits_nowhere(const std::vector<Room>& rooms, const QueuedJob& job) {
-  for (const TaskNeed& need : job.tasks) {
-    const Nearest nearest = nearest_room(rooms, need);
-    if (nearest.room == nullptr || nearest.kinds > 0) return &need;
+const Need* task_that_fits_nowhere(const Cells& cells, const Ask& ask) {
+  for (const Group& group : ask.groups) {
+    const Nearest nearest = nearest_node(cells, ask, group.need);
+    if (nearest.node == nullptr || nearest.kinds > 0) return &group.need;
   }
   return nullptr;
 }
 
-const TaskNeed* shared_gpu(const QueuedJob& job) {
-  for (const TaskNeed& need : job.tasks) {
-    if (need.gpu_share_milli != 1000 && need.milli_gpus > 0) return &need;
+// Each kind is there for each task on some node, yet one is taken by none: its cells are too small.
+const Need* task_whose_cells_are_small(const Cells& cells, const Ask& ask) {
+  for (const Group& group : ask.groups) {
+    if (group.need.inside == Inside::any) continue;
+    const auto& nodes = cells.nodes();
+    const bool fits = std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+      return counts(node, ask) && fit(node, group.need, group.need.models).has_value();
+    });
+    if (!fits) return &group.need;
   }
   return nullptr;
 }
 
 // A GPU is asked for, there are some, but none that suits.
-std::optional<Reason> model_missing(const Cluster::State& state, const QueuedJob& job) {
-  for (const TaskNeed& need : job.tasks) {
-    if (gpus_of(need) == 0) continue;
+std::optional<Reason> model_missing(const Cells& cells, const Ask& ask) {
+  for (const Group& group : ask.groups) {
+    if (group.need.gpus == 0) continue;
     double all = 0, suiting = 0;
-    for (const auto& [key, node] : state.nodes) {
-      for (const Gpu& gpu : node.info.gpus) {
-        all += 1;
-        suiting += suits(gpu, need);
-      }
+    for (const Node& node : cells.nodes()) {
+      if (!node.present) continue;
+      all += static_cast<double>(node.gpus);
+      suiting += static_cast<double>(count_bits(candidates(node, group.need, ~ModelMask{0})));
     }
     if (all > 0 && suiting == 0) return Reason{"gpu_model_missing", {{"gpus", all}}, "", ""};
   }
   return std::nullopt;
 }
 
+double shown(const std::string& what, int64_t amount) {
+  return what == "memory" ? static_cast<double>(amount) : static_cast<double>(amount) / 1000;
+}
+
 }  // namespace
 
-Reason closed(const Cluster::State& state) {
-  double down = 0;
-  for (const auto& [key, node] : state.nodes) {
-    const bool well = std::all_of(node.info.gpus.begin(), node.info.gpus.end(),
-                                  [](const Gpu& gpu) { return gpu.healthy; });
-    down += !node.open() || !well;
+Reason closed(const Cells& cells) {
+  double nodes = 0, down = 0;
+  for (const Node& node : cells.nodes()) {
+    if (!node.present) continue;
+    nodes += 1;
+    const bool well = count_bits(node.healthy) == static_cast<int64_t>(node.gpus);
+    down += !node.open || !well;
   }
-  if (state.nodes.empty()) return {"no_node", {}, "", ""};
-  const auto nodes = static_cast<double>(state.nodes.size());
+  if (nodes == 0) return {"no_node", {}, "", ""};
   return {"node_down", {{"nodes", nodes}, {"down", down}}, "", ""};
 }
 
-Reason shortage(const std::vector<Room>& free, const QueuedJob& job) {
+Reason quota_short(const OverLimit& over) {
+  return {"quota_short",
+          {{"limit", shown(over.what, over.limit)},
+           {"used", shown(over.what, over.used)},
+           {"needed", shown(over.what, over.asked)}},
+          "",
+          "",
+          {{"project", over.project}, {"what", over.what}}};
+}
+
+std::optional<Reason> impossible_quota(const Quotas& quotas, int32_t project,
+                                       const Amounts& asked) {
+  const auto over = quotas.over_limit_ever(project, asked);
+  if (!over) return std::nullopt;
+  Reason reason = quota_short(*over);
+  reason.code = "never_quota";
+  reason.numbers.erase("used");
+  return reason;
+}
+
+Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask) {
   const auto tasks = static_cast<double>(job.tasks.size());
-  const TaskNeed* need = task_that_fits_nowhere(free, job);
+  const Need* need = task_that_fits_nowhere(cells, ask);
   if (need == nullptr) {
-    const auto placed = static_cast<double>(place_some(free, job));
+    if (const Need* small = task_whose_cells_are_small(cells, ask)) {
+      return {"cells_short",
+              {{"needed", needed_of(*small, Kind::gpus)}},
+              "",
+              "",
+              {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
+    }
+    const auto placed = static_cast<double>(place_some(cells, ask, {}));
     return {"gang_short", {{"tasks", tasks}, {"placed", placed}}, "", ""};
   }
-  const Nearest nearest = nearest_room(free, *need);
+  const Nearest nearest = nearest_node(cells, ask, *need);
+  if (nearest.node == nullptr) return closed(cells);
   Reason reason{std::string(code_of(nearest.kind)),
                 {{"needed", needed_of(*need, nearest.kind)},
-                 {"free", free_of(*nearest.room, *need, nearest.kind)},
-                 {"total", total_of(*nearest.room, *need, nearest.kind)},
+                 {"free", free_of(*nearest.node, *need, nearest.kind)},
+                 {"total", total_of(*nearest.node, *need, nearest.kind)},
                  {"tasks", tasks}},
                 "",
                 ""};
   // With less of this one thing alone it would start, if that is so.
-  const double less = job.tasks.size() == 1 ? fits_with(free, *need, nearest.kind) : 0;
+  const double less = job.tasks.size() == 1 ? fits_with(cells, ask, *need, nearest.kind) : 0;
   if (less > 0) reason.numbers["fits_with"] = less;
   return reason;
 }
 
-std::optional<Reason> impossible(const Cluster::State& state, const QueuedJob& job) {
-  if (const TaskNeed* shared = shared_gpu(job)) {
-    return Reason{"gpu_share_unsupported",
-                  {{"share", static_cast<double>(shared->gpu_share_milli) / 1000}},
-                  "",
-                  ""};
-  }
-  if (state.nodes.empty()) return std::nullopt;
-  const auto all = rooms(state, Fill::ever);
-  if (place(all, job)) return std::nullopt;
-  if (auto reason = model_missing(state, job)) return reason;
-  const TaskNeed* need = task_that_fits_nowhere(all, job);
+std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& ask) {
+  const auto& nodes = all.nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.present; }))
+    return std::nullopt;
+  if (place(all, ask, {})) return std::nullopt;
+  if (auto reason = model_missing(all, ask)) return reason;
+  const Need* need = task_that_fits_nowhere(all, ask);
   if (need == nullptr) {
+    if (const Need* small = task_whose_cells_are_small(all, ask)) {
+      return Reason{
+          "never_fits",
+          {{"resource", 3}, {"needed", needed_of(*small, Kind::gpus)}, {"most", 0}},
+          "",
+          "",
+          {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
+    }
     return Reason{"never_fits",
                   {{"resource", 4},
                    {"needed", static_cast<double>(job.tasks.size())},
-                   {"most", static_cast<double>(place_some(all, job))}},
+                   {"most", static_cast<double>(place_some(all, ask, {}))}},
                   "",
                   ""};
   }
-  const Nearest nearest = nearest_room(all, *need);
+  const Nearest nearest = nearest_node(all, ask, *need);
   double most = 0;
-  for (const Room& room : all) most = std::max(most, total_of(room, *need, nearest.kind));
+  for (const Node& node : nodes) {
+    if (node.present) most = std::max(most, total_of(node, *need, nearest.kind));
+  }
   const double resource = nearest.kind == Kind::cpus ? 1 : nearest.kind == Kind::memory ? 2 : 3;
   return Reason{
       "never_fits",

@@ -5,25 +5,32 @@
 //                   CPUs, bytes, GPUs), fits_with (less of it that would start now; absent when no
 //                   such change alone helps), tasks, placed, ahead
 //   gang_short      tasks, placed, ahead: each task fits somewhere, but not all at once
+//   cells_short     needed, ahead: enough GPUs are free on a node, not within one NUMA node or link
+//   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
+//   preempting      victims, ahead: it starts when those that were asked to end have ended
 //   no_node                nothing is known of any node
 //   node_down              nodes, down: it needs nodes or GPUs that are out of service
 //   back_off        seconds
 //   behind          ahead, held_seconds: it fits, but the room is held for a job that waits longer
 //   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole
+//   never_quota     limit, needed; names project, what: more than its limit
 //   gpu_model_missing      gpus (of other models)
-//   gpu_share_unsupported  share
+// starts_in_seconds is there beside others when the ends of what runs can be told.
 #pragma once
 
 #include "sched/place.h"
+#include "sched/quota.h"
 
 namespace hearth::sched {
 
-// Why nothing could be placed in `free`, though it could if nothing else ran.
-Reason shortage(const std::vector<Room>& free, const QueuedJob& job);
+// Why nothing could be placed on what is free, though it could if nothing else ran.
+Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask);
 // Why it could not be placed even if nothing else ran, though it could if all were in service.
-Reason closed(const Cluster::State& state);
-// Why it could not be placed even on the idle cluster; nothing when it could, or when no node is
-// known yet.
-std::optional<Reason> impossible(const Cluster::State& state, const QueuedJob& job);
+Reason closed(const Cells& cells);
+Reason quota_short(const OverLimit& over);
+// Why it could not be placed even on the idle cluster (`all`); nothing when it could, or when no
+// node is known yet.
+std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& ask);
+std::optional<Reason> impossible_quota(const Quotas& quotas, int32_t project, const Amounts& asked);
 
 }  // namespace hearth::sched

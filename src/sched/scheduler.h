@@ -17,6 +17,11 @@
 
 namespace hearth::sched {
 
+// Where the GPUs of one task must lie.
+enum class Inside { any, numa, link };
+// Where all tasks of a job must lie.
+enum class Level { any, spine, rack, node };
+
 // What one process needs.
 struct TaskNeed {
   std::string role;
@@ -26,7 +31,8 @@ struct TaskNeed {
   int64_t milli_gpus = 0;
   std::vector<std::string> gpu_model;  // any of these; empty: any
   int64_t gpu_share_milli = 1000;      // of each GPU
-  int64_t gpu_memory_bytes = 0;        // each GPU has at least this
+  int64_t gpu_memory_bytes = 0;        // each GPU has at least this; of a share: its part of it
+  Inside inside = Inside::any;
 };
 
 struct QueuedJob {
@@ -35,8 +41,38 @@ struct QueuedJob {
   Time queued_at;               // older first among equals
   Time not_before;              // back-off after a failure
   std::vector<TaskNeed> tasks;  // a gang: all or none
+  std::string pool;             // empty: any
+  Level within = Level::any;
+  bool spread = false;         // no two tasks on one node
+  bool balanced = false;       // as many tasks on each node as on the others
+  bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
+  bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
+  Duration expected;           // how long it will run; 0: nobody knows
+  double served = 0;  // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
 };
 QueuedJob queued_job(const Job& job);
+
+// Amounts of a quota; what is not named is not bounded (limit) or not promised (guaranteed).
+struct QuotaAmounts {
+  std::optional<int64_t> milli_cpus, memory_bytes, milli_gpus;
+  std::map<std::string, int64_t> milli_gpus_of;  // by GPU model, named as in a job file
+};
+// Projects form a tree: what is used below counts above.
+struct ProjectQuota {
+  std::string name, parent;  // empty: none
+  double weight = 1;         // of its fair share beside others of its parent
+  QuotaAmounts guaranteed, limit;
+};
+struct PoolPolicy {
+  std::string pool;
+  bool equalized = false;                        // load evenly instead of tightly
+  bool preempts = true;                          // jobs may be evicted for others
+  bool saves_when_stopped = false;               // no work is lost by an eviction
+  Duration minimum_run = Duration::seconds(60);  // before one may be evicted
+  // Least attained service (Tiresias, NSDI'19): at each of these GPU-seconds (ascending) a job
+  // comes behind, and makes room for, those that have had less. Empty: jobs run to their end.
+  std::vector<double> service_levels;
+};
 
 struct NodeChanged {
   NodeInfo node;
@@ -58,22 +94,47 @@ struct AttemptStarted {  // takes its job out of the queue
 };
 struct AttemptEnded {
   std::string attempt_id;
+  Time at;
 };
-using ClusterEvent =
-    std::variant<NodeChanged, NodeGone, JobQueued, JobGone, AttemptStarted, AttemptEnded>;
+struct AttemptSaved {  // a checkpoint: work before it would not be lost
+  std::string attempt_id;
+  Time at;
+};
+struct AttemptStopping {  // asked to end; what it holds will be free
+  std::string attempt_id;
+};
+// Kept for a job from its plan's evictions on until it starts, leaves, or a node of it closes.
+struct JobReserved {
+  std::string job_id, pool;
+  std::vector<Place> places;
+};
+struct ProjectChanged {
+  ProjectQuota quota;
+};
+struct ProjectGone {
+  std::string name;
+};
+struct PoolChanged {
+  PoolPolicy policy;
+};
+using ClusterEvent = std::variant<NodeChanged, NodeGone, JobQueued, JobGone, AttemptStarted,
+                                  AttemptEnded, AttemptSaved, AttemptStopping, JobReserved,
+                                  ProjectChanged, ProjectGone, PoolChanged>;
 
 struct Start {
   std::string job_id, pool;
   std::vector<Place> places;
 };
+// Ended so that `job_id` may start where the plan's hold for it says.
 struct Eviction {
-  std::string attempt_id;
+  std::string attempt_id, job_id;
   Reason reason;
 };
 // Cells kept free for a job until it starts.
 struct Hold {
-  std::string job_id;
+  std::string job_id, pool;
   std::vector<Place> places;
+  bool preempts = false;  // by evictions: told back as JobReserved, and kept from then on
 };
 struct Plan {
   std::vector<Start> starts;
@@ -102,10 +163,14 @@ class Cluster {
 // Jobs that fit may pass one that does not until it has waited so long; then its place is held.
 inline constexpr Duration kPatience = Duration::seconds(120);
 
-// Does not change the cluster: whoever carries a start out applies AttemptStarted.
-Plan plan(const Cluster& cluster, Time now);
+struct PlanOptions {
+  bool reasons = true;       // false: of jobs that wait nothing is said, which is quicker
+  bool only_starts = false;  // evicts nobody and holds nothing
+};
+// Leaves the cluster as it was: whoever carries a start out applies AttemptStarted, and so on.
+Plan plan(Cluster& cluster, Time now, const PlanOptions& options = {});
 // Why this job could not start even if nothing else ran; nothing when it could. Told at submit.
-std::optional<Reason> never_fits(const Cluster& cluster, const QueuedJob& job);
+std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job);
 // Fills Reason::text and Reason::mend from its code and numbers.
 void explain(Reason& reason);
 

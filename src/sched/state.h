@@ -1,59 +1,114 @@
 // What a Cluster holds. Inside sched alone.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "sched/place.h"
+#include "sched/quota.h"
 #include "sched/scheduler.h"
 
 namespace hearth::sched {
 
-// One machine and what is free on it. Free amounts fall below zero when a node has shrunk under
-// what runs there.
-struct NodeState {
-  NodeInfo info;
-  int64_t total_cpus = 0, total_memory = 0;  // milli-CPU, bytes
-  int64_t free_cpus = 0, free_memory = 0;
-  std::vector<bool> gpu_free;  // as info.gpus; false also for an unhealthy one
-  bool open() const { return info.ready && !info.cordoned; }
-};
-using NodeKey = std::pair<std::string, std::string>;  // pool, name
+// A point of priority weighs as much as so long a wait: whoever waits longest comes at last.
+inline constexpr Duration kAgeing = Duration::seconds(15 * 60);
 
-// What one running task holds.
+// A job that lost its place by no fault of its own counts as if it had waited so much longer.
+inline constexpr Duration kLostPlace = Duration::seconds(24 * 3600);
+
+// What one running task holds, by names that outlive a change of its node.
 struct Use {
   NodeKey node;
-  int64_t cpus = 0, memory = 0;
+  int64_t cpus = 0, memory = 0, milli = kWholeGpu;
   std::vector<std::string> gpus;
 };
 
-// Higher priority first, then older, then the id: a total order.
+struct Running {
+  std::string id, job_id, pool;
+  int32_t project = -1;  // -1: opportunistic
+  int64_t priority = 50;
+  Time queued_at, started_at, saved_at;
+  Duration expected;
+  double served = 0;  // before this attempt
+  bool stopping = false;
+  bool evicted = false;  // in a search for victims that is under way
+  std::vector<Use> uses;
+  std::vector<Grant> grants;  // of the nodes that are known
+  Amounts amounts;
+};
+
+// Higher priority first, then older, with kAgeing between them, then the id: a total order.
 struct QueueKey {
   int64_t priority = 0;
   Time queued_at;
   std::string id;
-  bool operator<(const QueueKey& other) const { return key() < other.key(); }
-
- private:
-  std::tuple<int64_t, int64_t, const std::string&> key() const {
-    return {-priority, queued_at.micros, id};
+  bool operator<(const QueueKey& other) const {
+    const int64_t mine = aged(), theirs = other.aged();
+    return mine != theirs ? mine < theirs : id < other.id;
   }
+  int64_t aged() const { return queued_at.micros - priority * kAgeing.micros; }
 };
 struct Queued {
   QueuedJob job;
   std::string shape;  // equal for jobs that need the same: what fails for one fails for all
+  Ask ask;
+  uint64_t asked_of = 0;  // how many models were known then
+  Amounts amounts;
 };
 
+// A level of service outweighs all priorities and waits.
+inline constexpr int64_t kLevelStep = 100'000;
+
 struct Cluster::State {
-  std::map<NodeKey, NodeState> nodes;
-  std::map<QueueKey, Queued> queue;
-  std::map<std::string, QueueKey> queue_keys;        // by job id
-  std::map<std::string, std::vector<Use>> attempts;  // by attempt id
-  std::map<NodeKey, std::set<std::string>> on_node;  // attempts with a task there
+  Cells cells;
+  Quotas quotas;
+  FitCache cache;
+  std::map<int32_t, std::map<QueueKey, Queued>> queues;                      // by project
+  std::unordered_map<std::string, std::pair<int32_t, QueueKey>> queue_keys;  // by job id
+  std::map<std::string, Running> running;                                    // by attempt id
+  std::vector<std::set<std::string>> on_node;                                // attempts, by node
+  std::map<std::string, JobReserved> reserved;                               // by job id
+  std::map<std::string, PoolPolicy> pools;
+  std::unordered_set<std::string> equalized;
+  Amounts all;  // of nodes that are open
+  std::unique_ptr<NodeValue> value;
+  size_t stopping = 0;
+
+  // As if nothing ran; made when first asked for after the nodes have changed.
+  Cells& idle();
+  Cells& idle_in_service();
+  // Why it could not start even if nothing else ran and all were in service.
+  const std::optional<Reason>& impossible(const Queued& queued);
+  Choice choice() { return {.cache = &cache, .value = value.get(), .equalized = &equalized}; }
+  const PoolPolicy& policy(const std::string& pool) const;
+  // Its priority less what its service so far costs it in that pool ("": in the first with levels).
+  int64_t standing(const QueuedJob& job) const;
+  int64_t standing(const Running& running, Time now) const;
+  bool has_levels() const {
+    return std::any_of(pools.begin(), pools.end(),
+                       [](const auto& pool) { return !pool.second.service_levels.empty(); });
+  }
+  // When it falls to the next level; {0}: never.
+  Time next_level(const Running& running, Time now) const;
+  // Its needs against the models that are known by now.
+  const Ask& ask(Queued& queued) const;
+
+ private:
+  std::unique_ptr<Cells> idle_, idle_in_service_;
+  uint64_t idle_version_ = 0, idle_in_service_version_ = 0;
+  std::unordered_map<std::string, std::optional<Reason>> impossible_;  // by shape
+  uint64_t impossible_version_ = 0;
 };
 
 std::string shape_of(const QueuedJob& job);
+Amounts amounts_of(const Ask& ask);
+Amounts amounts_of(const Cells& cells, const std::vector<Grant>& grants);
 
 }  // namespace hearth::sched

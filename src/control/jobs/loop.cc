@@ -121,7 +121,11 @@ void JobLoop::run() {
 }
 
 Result<void> JobLoop::load_all() {
-  for (const NodeInfo& node : TRY(executor_.topology())) apply(sched::NodeChanged{node});
+  for (const NodeInfo& node : TRY(executor_.topology())) {
+    apply(sched::NodeChanged{node});
+    // Evictions are planned by sched, but not carried out here yet.
+    apply(sched::PoolChanged{{.pool = node.pool, .preempts = false}});
+  }
   std::vector<Job> jobs;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     last_seq_ = TRY(db::last_event_seq(session));

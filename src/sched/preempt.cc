@@ -1,0 +1,337 @@
+#include "sched/preempt.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth::sched {
+namespace {
+
+class Search {
+ public:
+  Search(Cluster::State& state, const Queued& queued, const Ask& ask, Time now, Time& later)
+      : state_(state),
+        queued_(queued),
+        ask_(ask),
+        now_(now),
+        later_(later),
+        standing_(state.standing(queued.job)),
+        project_(queued.job.opportunistic ? -1 : state.quotas.project(queued.job.project)),
+        cells_mark_(state.cells.mark()),
+        quota_mark_(state.quotas.mark()) {}
+  ~Search() {
+    for (Running* victim : gone_) victim->evicted = false;
+    state_.cells.undo(cells_mark_);
+    state_.quotas.undo(quota_mark_);
+  }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  std::optional<Cover> run() {
+    if (state_.stopping > 0) stopping_ones_gone();
+    if (state_.stopping > 0 && allowed()) {
+      if (auto placed = place(state_.cells, ask_, state_.choice()))
+        return Cover{.grants = std::move(placed->grants)};
+    }
+    find_candidates();
+    if (candidates_.empty() || !may_be_enough()) return std::nullopt;
+    if (ask_.within == Level::node || ask_.tasks == 1) return on_one_node();
+    std::optional<Cover> best;
+    double least = 0;
+    const Tier tier = ask_.within == Level::rack    ? Tier::rack
+                      : ask_.within == Level::spine ? Tier::spine
+                                                    : Tier::pool;
+    for (const Domain& domain : state_.cells.domains(tier)) {
+      auto found = in_nodes(domain.nodes);
+      if (found && (!best || cost_of(*found) < least)) {
+        least = cost_of(*found);
+        best = std::move(found);
+      }
+    }
+    return best;
+  }
+
+ private:
+  struct Candidate {
+    Running* running;
+    double cost;
+  };
+
+  bool allowed() const {
+    return project_ < 0 || !state_.quotas.over_limit(project_, queued_.amounts);
+  }
+
+  // What is stopping will be free without anybody's loss.
+  void stopping_ones_gone() {
+    for (auto& [id, running] : state_.running) {
+      if (running.stopping && !running.evicted) evict(running);
+    }
+  }
+
+  void evict(Running& running) {
+    for (const Grant& grant : running.grants) state_.cells.give(grant);
+    state_.quotas.charge(running.project, running.amounts, -1);
+    running.evicted = true;
+    gone_.push_back(&running);
+  }
+  void restore(Running& running) {
+    for (const Grant& grant : running.grants) state_.cells.take(grant);
+    state_.quotas.charge(running.project, running.amounts, +1);
+    running.evicted = false;
+    std::erase(gone_, &running);
+  }
+
+  // As things stand now: a project is asked back no more than it has beyond its promise.
+  bool evictable(const Running& running) const {
+    if (running.evicted || running.stopping) return false;
+    const bool opportunistic = queued_.job.opportunistic;
+    if (running.project < 0) return !opportunistic || state_.standing(running, now_) < standing_;
+    if (opportunistic) return false;
+    const Quotas& quotas = state_.quotas;
+    if (running.project != project_ &&
+        quotas.may_reclaim(project_, queued_.amounts, running.project))
+      return true;
+    if (state_.standing(running, now_) >= standing_) return false;
+    return running.project == project_ || !protected_.contains(running.project);
+  }
+
+  double cost_of(const Running& running) const {
+    const Time saved = std::max(running.started_at, running.saved_at);
+    const bool keeps = state_.policy(running.pool).saves_when_stopped;
+    const double lost = keeps ? 1.0 : std::max(1.0, (now_ - saved).seconds());
+    const double size =
+        static_cast<double>(std::max(running.amounts[kGpus], running.amounts[kCpus] / 8));
+    double standing = static_cast<double>(1 + running.priority);
+    if (running.project < 0) standing = 0.01;
+    // Each level of service down makes it ten times easier to let go.
+    const int64_t levels = (running.priority - state_.standing(running, now_)) / kLevelStep;
+    standing *= std::pow(0.1, static_cast<double>(levels));
+    return size * lost * standing;
+  }
+  double cost_of(const Cover& cover) const {
+    double sum = 0;
+    for (const Running* victim : cover.victims) sum += cost_of(*victim);
+    return sum;
+  }
+
+  void find_candidates() {
+    // Whoever keeps within its promise now is left in peace by mere priority.
+    for (size_t i = 0; i < state_.quotas.size(); ++i) {
+      const auto project = static_cast<int32_t>(i);
+      if (state_.quotas.within_guarantee(project, queued_.amounts)) protected_.insert(project);
+    }
+    for (auto& [id, running] : state_.running) {
+      if (!evictable(running)) continue;
+      const PoolPolicy& policy = state_.policy(running.pool);
+      if (!policy.preempts || (!ask_.pool.empty() && running.pool != ask_.pool)) continue;
+      const Time from = running.started_at + policy.minimum_run;
+      if (from > now_) {
+        if (later_.micros == 0 || from < later_) later_ = from;
+        continue;
+      }
+      candidates_.push_back({&running, cost_of(running)});
+    }
+  }
+
+  // Counters that say early that no cover exists.
+  bool may_be_enough() {
+    Amounts sum(3);
+    for (const Domain& pool : state_.cells.domains(Tier::pool)) {
+      sum[kCpus] += std::max<int64_t>(0, pool.free_cpus);
+      sum[kMemory] += std::max<int64_t>(0, pool.free_memory);
+      for (const int64_t milli : pool.milli_gpus) sum[kGpus] += std::max<int64_t>(0, milli);
+    }
+    const size_t mark = state_.quotas.mark();
+    std::vector<Running*> tried;
+    const auto enough = [&] {
+      return sum[kCpus] >= ask_.cpus && sum[kMemory] >= ask_.memory &&
+             sum[kGpus] >= ask_.milli_gpus && allowed();
+    };
+    for (const Candidate& candidate : candidates_) {
+      if (enough()) break;
+      Running& running = *candidate.running;
+      if (!evictable(running)) continue;
+      running.evicted = true;
+      tried.push_back(&running);
+      state_.quotas.charge(running.project, running.amounts, -1);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += running.amounts[i];
+    }
+    const bool found = enough();
+    for (Running* running : tried) running->evicted = false;
+    state_.quotas.undo(mark);
+    return found;
+  }
+
+  // Candidates by node, and what clearing the node of them costs at least.
+  std::optional<Cover> on_one_node() {
+    std::map<int32_t, std::vector<Candidate>> by_node;
+    for (const Candidate& candidate : candidates_) {
+      for (const Grant& grant : candidate.running->grants) {
+        auto& here = by_node[grant.node];
+        if (here.empty() || here.back().running != candidate.running) here.push_back(candidate);
+      }
+    }
+    std::vector<std::pair<double, int32_t>> order;
+    for (auto& [node, here] : by_node) {
+      std::sort(here.begin(), here.end(), cheaper);
+      order.emplace_back(here.front().cost, node);
+    }
+    std::sort(order.begin(), order.end());
+    std::optional<Cover> best;
+    double least = 0;
+    for (const auto& [at_least, node] : order) {
+      if (best && at_least >= least) break;
+      if (!could_hold(node, by_node[node])) continue;
+      auto found = with(by_node[node], {node});
+      if (found && (!best || cost_of(*found) < least)) {
+        least = cost_of(*found);
+        best = std::move(found);
+      }
+    }
+    return best;
+  }
+
+  bool could_hold(int32_t index, const std::vector<Candidate>& here) const {
+    const Node& node = state_.cells.node(index);
+    if (!node.open) return false;
+    int64_t cpus = node.free_cpus, memory = node.free_memory;
+    GpuMask gpus = 0;
+    for (const size_t gpu : bits(node.healthy)) {
+      if (node.free_milli[gpu] > 0) gpus |= GpuMask{1} << gpu;
+    }
+    for (const Candidate& candidate : here) {
+      for (const Grant& grant : candidate.running->grants) {
+        if (grant.node != index) continue;
+        cpus += grant.cpus;
+        memory += grant.memory;
+        gpus |= grant.gpus & node.healthy;
+      }
+    }
+    return cpus >= ask_.cpus && memory >= ask_.memory && count_bits(gpus) >= ask_.gpus;
+  }
+
+  static bool cheaper(const Candidate& a, const Candidate& b) {
+    if (a.cost != b.cost) return a.cost < b.cost;
+    if (a.running->queued_at != b.running->queued_at)
+      return b.running->queued_at < a.running->queued_at;  // whoever came last
+    return a.running->id < b.running->id;
+  }
+
+  // Node after node, those first that are cleared for the least per task that they then take.
+  std::optional<Cover> in_nodes(const std::vector<int32_t>& nodes) {
+    std::map<int32_t, std::vector<Candidate>> by_node;
+    std::vector<char> here(state_.cells.nodes().size());
+    for (const int32_t node : nodes) here[static_cast<size_t>(node)] = 1;
+    for (const Candidate& candidate : candidates_) {
+      const auto& grants = candidate.running->grants;
+      const auto at = std::find_if(grants.begin(), grants.end(), [&](const Grant& grant) {
+        return here[static_cast<size_t>(grant.node)] != 0;
+      });
+      if (at != grants.end()) by_node[at->node].push_back(candidate);
+    }
+    std::vector<std::pair<double, int32_t>> order;
+    for (auto& [node, there] : by_node) {
+      std::sort(there.begin(), there.end(), cheaper);
+      order.emplace_back(cost_per_task(node, there), node);
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Candidate> all;
+    for (const auto& [cost, node] : order) {
+      if (std::isfinite(cost)) all.insert(all.end(), by_node[node].begin(), by_node[node].end());
+    }
+    for (const auto& [cost, node] : order) {
+      if (!std::isfinite(cost)) all.insert(all.end(), by_node[node].begin(), by_node[node].end());
+    }
+    return with(all, nodes);
+  }
+
+  double cost_per_task(int32_t index, const std::vector<Candidate>& there) {
+    const size_t mark = state_.cells.mark();
+    double cost = 0;
+    for (const Candidate& candidate : there) {
+      cost += candidate.cost;
+      for (const Grant& grant : candidate.running->grants) {
+        if (grant.node == index) state_.cells.give(grant);
+      }
+    }
+    const Need& need = ask_.groups.front().need;
+    const int64_t tasks = capacity(state_.cells.node(index), need, need.models);
+    state_.cells.undo(mark);
+    return tasks == 0 ? INFINITY : cost / static_cast<double>(tasks);
+  }
+
+  // Evicts in this order until it fits, looking after 1, 2, 4, 8... of them, then takes back
+  // whom the place does not need.
+  std::optional<Cover> with(const std::vector<Candidate>& order,
+                            const std::vector<int32_t>& nodes) {
+    const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();
+    const size_t before = gone_.size();
+    std::vector<char> only(state_.cells.nodes().size());
+    for (const int32_t node : nodes) only[static_cast<size_t>(node)] = 1;
+    Choice choice = state_.choice();
+    choice.only = &only;
+    std::optional<Placed> placed;
+    size_t next_look = 1, evicted = 0;
+    for (size_t i = 0; i < order.size() && !placed; ++i) {
+      Running& running = *order[i].running;
+      if (evictable(running)) {
+        evict(running);
+        ++evicted;
+      }
+      if (evicted < next_look && i + 1 < order.size()) continue;
+      next_look = evicted + std::max<size_t>(1, ask_.tasks == 1 ? 1 : evicted / 4);
+      if (allowed()) placed = place(state_.cells, ask_, choice);
+    }
+    std::optional<Cover> cover;
+    if (placed) cover = prune(std::move(placed->grants), before);
+    for (size_t i = before; i < gone_.size(); ++i) gone_[i]->evicted = false;
+    gone_.resize(before);
+    state_.cells.undo(cells_mark);
+    state_.quotas.undo(quota_mark);
+    return cover;
+  }
+
+  Cover prune(std::vector<Grant> grants, size_t before) {
+    for (const Grant& grant : grants) state_.cells.take(grant);
+    if (project_ >= 0) state_.quotas.charge(project_, queued_.amounts, +1);
+    std::vector<Running*> victims(gone_.begin() + static_cast<ptrdiff_t>(before), gone_.end());
+    std::sort(victims.begin(), victims.end(),
+              [&](Running* a, Running* b) { return cheaper({b, cost_of(*b)}, {a, cost_of(*a)}); });
+    Cover cover{.grants = std::move(grants)};
+    for (Running* victim : victims) {
+      restore(*victim);
+      const bool stays =
+          std::all_of(victim->grants.begin(), victim->grants.end(),
+                      [&](const Grant& g) { return !on_open(g) || state_.cells.covered(g); }) &&
+          std::all_of(cover.grants.begin(), cover.grants.end(),
+                      [&](const Grant& g) { return state_.cells.covered(g); });
+      if (stays && limits_hold()) continue;
+      evict(*victim);
+      cover.victims.push_back(victim);
+    }
+    std::reverse(cover.victims.begin(), cover.victims.end());
+    return cover;
+  }
+  bool on_open(const Grant& grant) const { return state_.cells.node(grant.node).open; }
+  bool limits_hold() const { return project_ < 0 || !state_.quotas.passed_limit(project_); }
+
+  Cluster::State& state_;
+  const Queued& queued_;
+  const Ask& ask_;
+  const Time now_;
+  Time& later_;
+  const int64_t standing_;
+  const int32_t project_;
+  const size_t cells_mark_, quota_mark_;
+  std::vector<Candidate> candidates_;
+  std::set<int32_t> protected_;
+  std::vector<Running*> gone_;
+};
+
+}  // namespace
+
+std::optional<Cover> find_cover(Cluster::State& state, const Queued& job, const Ask& ask, Time now,
+                                Time& later) {
+  return Search(state, job, ask, now, later).run();
+}
+
+}  // namespace hearth::sched

@@ -1,0 +1,251 @@
+#include "sched/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "base/format.h"
+#include "sched/predict.h"
+#include "sched/state.h"
+
+namespace hearth::sched {
+namespace {
+
+class Engine {
+ public:
+  Engine(const Trace& trace, const SimulateOptions& options) : trace_(trace), options_(options) {}
+
+  Result<Simulated> run() {
+    for (const NodeInfo& node : trace_.nodes) cluster_.apply(NodeChanged{node});
+    for (const PoolPolicy& policy : options_.pools) cluster_.apply(PoolChanged{policy});
+    for (const ProjectQuota& quota : options_.projects) cluster_.apply(ProjectChanged{quota});
+    jobs_.resize(trace_.jobs.size());
+    done_.jobs.resize(trace_.jobs.size());
+    for (size_t i = 0; i < trace_.jobs.size(); ++i) {
+      const TraceJob& one = trace_.jobs[i];
+      by_id_[one.job.id] = i;
+      jobs_[i].left = one.runs;
+      done_.jobs[i].queued_at = one.job.queued_at;
+      for (const TaskNeed& need : one.job.tasks) done_.jobs[i].gpus += need.milli_gpus / kWholeGpu;
+      events_.push({one.job.queued_at, i, Event::comes, 0});
+    }
+    if (by_id_.size() != trace_.jobs.size())
+      return Error{Code::invalid, "two jobs of the trace have one name"};
+    if (!trace_.jobs.empty()) done_.first = trace_.jobs.front().job.queued_at;
+    while (!events_.empty()) turn();
+    return std::move(done_);
+  }
+
+ private:
+  struct Event {
+    enum Kind { ends, comes, wakes };
+    Time at;
+    size_t job;
+    Kind kind;
+    int64_t attempt;
+    bool operator>(const Event& o) const {
+      return std::tie(at, kind, job) > std::tie(o.at, o.kind, o.job);
+    }
+  };
+  struct State {
+    Duration left;      // of its work
+    double served = 0;  // GPU-seconds
+    Time since;         // runs since
+    int64_t attempt = 0;
+    bool running = false;
+  };
+
+  std::string attempt_id(size_t job) const { return trace_.jobs[job].job.id; }
+
+  QueuedJob queued(size_t job) {
+    QueuedJob made = trace_.jobs[job].job;
+    const State& state = jobs_[job];
+    made.served = state.served;
+    made.lost_place = state.attempt > 0;
+    const Duration ran{(trace_.jobs[job].runs.micros - state.left.micros)};
+    if (options_.know_durations) {
+      made.expected = state.left;
+    } else if (options_.predict) {
+      if (const auto all = predictor_.predict(made, 0.5, ran))
+        made.expected = Duration{all->micros - ran.micros};
+    }
+    return made;
+  }
+
+  void turn() {
+    const Time now = events_.top().at;
+    while (!events_.empty() && events_.top().at == now) {
+      const Event event = events_.top();
+      events_.pop();
+      if (event.kind == Event::comes) {
+        cluster_.apply(JobQueued{queued(event.job)});
+        ++waiting_;
+      } else if (event.kind == Event::ends && jobs_[event.job].running &&
+                 jobs_[event.job].attempt == event.attempt) {
+        end(event.job, now);
+        done_.jobs[event.job].finished_at = now;
+        done_.last = now;
+        predictor_.learn(trace_.jobs[event.job].job, trace_.jobs[event.job].runs);
+        if (options_.progress && ++finished_ % 256 == 0)
+          options_.progress(static_cast<double>(finished_) / static_cast<double>(jobs_.size()));
+      }
+    }
+    if (waiting_ > 0) make_plan(now);
+  }
+
+  // It stops running now, for good or to be queued again.
+  void end(size_t job, Time now) {
+    State& state = jobs_[job];
+    state.running = false;
+    const Duration ran = now - state.since;
+    state.left = Duration{state.left.micros - ran.micros};
+    const double gpu_seconds = static_cast<double>(done_.jobs[job].gpus) * ran.seconds();
+    state.served += gpu_seconds;
+    done_.gpu_seconds += gpu_seconds;
+    cluster_.apply(AttemptEnded{attempt_id(job), now});
+  }
+
+  void make_plan(Time now) {
+    // Evictions free their cells at once here; what they were for starts in the plan after.
+    for (bool again = true; again;) {
+      again = false;
+      const Time before = system_clock().steady();
+      const Plan found = plan(cluster_, now, {.reasons = false});
+      const double took = (system_clock().steady() - before).seconds();
+      ++done_.plans;
+      done_.plan_seconds += took;
+      done_.slowest_plan_seconds = std::max(done_.slowest_plan_seconds, took);
+      for (const sched::Start& start : found.starts) begin(start, now);
+      for (const Hold& hold : found.holds) {
+        if (hold.preempts) cluster_.apply(JobReserved{hold.job_id, hold.pool, hold.places});
+      }
+      for (const Eviction& eviction : found.evictions) evict(eviction, now);
+      again = !found.evictions.empty();
+      if (found.wake_at > now && waiting_ > 0) wake(found.wake_at, now);
+    }
+  }
+
+  void wake(Time at, Time now) {
+    if (next_wake_ > now && next_wake_ <= at) return;
+    next_wake_ = at;
+    events_.push({at, 0, Event::wakes, 0});
+  }
+
+  void begin(const sched::Start& start, Time now) {
+    const size_t job = by_id_.at(start.job_id);
+    State& state = jobs_[job];
+    state.running = true;
+    state.since = now;
+    ++state.attempt;
+    ++done_.starts;
+    --waiting_;
+    state.left = Duration{state.left.micros + options_.start_cost.micros};
+    JobOutcome& outcome = done_.jobs[job];
+    if (state.attempt == 1) outcome.started_at = now;
+    outcome.places = start.places;
+    cluster_.apply(AttemptStarted{attempt_id(job), start.pool, queued(job), start.places, now});
+    if (trace_.jobs[job].runs.micros > 0)
+      events_.push({now + state.left, job, Event::ends, state.attempt});
+  }
+
+  void evict(const Eviction& eviction, Time now) {
+    const size_t job = by_id_.at(eviction.attempt_id);
+    end(job, now);
+    jobs_[job].left = Duration{jobs_[job].left.micros + options_.eviction_cost.micros};
+    ++done_.jobs[job].evictions;
+    ++done_.evictions;
+    ++waiting_;
+    cluster_.apply(JobQueued{queued(job)});
+  }
+
+  const Trace& trace_;
+  const SimulateOptions& options_;
+  Cluster cluster_;
+  Predictor predictor_;
+  std::vector<State> jobs_;
+  std::unordered_map<std::string, size_t> by_id_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Time next_wake_;
+  int64_t waiting_ = 0;
+  size_t finished_ = 0;
+  Simulated done_;
+};
+
+}  // namespace
+
+Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options) {
+  return Engine(trace, options).run();
+}
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  Spread spread;
+  for (const double value : values) spread.mean += value / static_cast<double>(values.size());
+  const auto at = [&](double part) {
+    return values[std::min(values.size() - 1,
+                           static_cast<size_t>(part * static_cast<double>(values.size())))];
+  };
+  spread.p50 = at(0.5);
+  spread.p99 = at(0.99);
+  return spread;
+}
+
+Result<Filled> fill(const Trace& trace, const FillOptions& options) {
+  Cluster cluster;
+  for (const NodeInfo& node : trace.nodes) cluster.apply(NodeChanged{node});
+  const auto asked_by = [](const TraceJob& one) {
+    int64_t milli = 0;
+    for (const TaskNeed& need : one.job.tasks) milli += need.milli_gpus;
+    return milli;
+  };
+  int64_t there = 0, asked = 0;
+  for (const NodeInfo& node : trace.nodes)
+    there += static_cast<int64_t>(node.gpus.size()) * kWholeGpu;
+  if (there == 0) return Error{Code::invalid, "the nodes have no GPU to fill"};
+  if (trace.jobs.empty()) return Error{Code::invalid, "there are no jobs to fill them with"};
+  SeededRandom random(options.seed);
+  std::vector<size_t> order(trace.jobs.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+    asked += asked_by(trace.jobs[i]);
+  }
+  if (asked == 0) return Error{Code::invalid, "none of the jobs asks for a GPU"};
+  const double until = options.fill * static_cast<double>(there);
+  while (static_cast<double>(asked) < until) {
+    order.push_back(random.below(trace.jobs.size()));
+    asked += asked_by(trace.jobs[order.back()]);
+  }
+  for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+
+  Filled filled;
+  int64_t allocated = 0;
+  asked = 0;
+  size_t next = 0;
+  const Time before = system_clock().steady();
+  for (size_t i = 0; i < order.size(); ++i) {
+    QueuedJob job = trace.jobs[order[i]].job;
+    job.id = job.name = format("{}", i);
+    job.queued_at = {};
+    asked += asked_by(trace.jobs[order[i]]);
+    cluster.apply(JobQueued{job});
+    const Plan found = plan(cluster, {1}, {.reasons = false, .only_starts = true});
+    ++filled.decisions;
+    if (found.starts.empty()) {
+      cluster.apply(JobGone{job.id});
+    } else {
+      allocated += asked_by(trace.jobs[order[i]]);
+      const Start& start = found.starts.front();
+      cluster.apply(AttemptStarted{job.id, start.pool, job, start.places, {1}});
+    }
+    while (next < options.at.size() &&
+           static_cast<double>(asked) >= options.at[next] * static_cast<double>(there)) {
+      filled.allocated.push_back(static_cast<double>(allocated) / static_cast<double>(there));
+      ++next;
+    }
+  }
+  filled.seconds = (system_clock().steady() - before).seconds();
+  return filled;
+}
+
+}  // namespace hearth::sched

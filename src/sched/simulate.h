@@ -1,0 +1,57 @@
+// The scheduler on recorded work, with another clock: the same code, nothing but time is made up.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sched/trace.h"
+
+namespace hearth::sched {
+
+struct SimulateOptions {
+  std::vector<PoolPolicy> pools;
+  std::vector<ProjectQuota> projects;
+  Duration start_cost;                             // from a start until the work goes on
+  Duration eviction_cost = Duration::seconds(30);  // work lost by each eviction
+  bool predict = false;         // durations are predicted from the jobs that have ended
+  bool know_durations = false;  // durations are known beforehand
+  std::function<void(double part)> progress;  // 0..1, now and then
+};
+struct JobOutcome {
+  Time queued_at, started_at, finished_at;  // its first start; {0}: never
+  int64_t evictions = 0;
+  int64_t gpus = 0;
+  std::vector<Place> places;  // of its last start
+};
+struct Simulated {
+  std::vector<JobOutcome> jobs;  // as in the trace
+  int64_t evictions = 0, plans = 0, starts = 0;
+  Time first, last;         // coming, end
+  double gpu_seconds = 0;   // in use
+  double plan_seconds = 0;  // of this machine's time, for all plans
+  double slowest_plan_seconds = 0;
+};
+Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options);
+
+struct Spread {
+  double mean = 0, p50 = 0, p99 = 0;
+};
+Spread spread_of(std::vector<double> values);
+
+// How full it gets when work comes that never leaves (protocol of FGD, USENIX ATC'23): the trace's
+// jobs, and some of them drawn again until the GPUs asked for are `fill` times those there are; in
+// random order; what does not fit is dropped, but counts as asked for.
+struct FillOptions {
+  double fill = 1.3;
+  std::vector<double> at = {0.95, 1.0, 1.3};  // read when so much was asked for
+  uint64_t seed = 42;
+};
+struct Filled {
+  std::vector<double> allocated, fragmented;  // parts of all GPUs, by `at`
+  int64_t decisions = 0;
+  double seconds = 0;  // for all decisions
+};
+Result<Filled> fill(const Trace& trace, const FillOptions& options);
+
+}  // namespace hearth::sched

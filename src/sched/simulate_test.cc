@@ -1,0 +1,135 @@
+#include "sched/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "sched/predict.h"
+
+namespace hearth::sched {
+namespace {
+
+TEST(Trace, SaysWhereAFileIsWrong) {
+  const auto text_of = [](const auto& result) { return result.ok() ? "" : result.error().detail; };
+  EXPECT_EQ(text_of(read_openb_nodes("n.csv", "sn,cpu_milli,memory_mib,gpu,model\na,x,1,2,T4\n")),
+            "n.csv:2: cpu_milli is 'x', allowed is a number from 0 to 1e15");
+  EXPECT_EQ(text_of(read_openb_nodes("n.csv", "sn,cpu_milli\na,1,2\n")),
+            "n.csv:2: has 3 fields, the first line names 2");
+  EXPECT_EQ(
+      text_of(read_philly("p.csv", "submit_time,duration_s,vc\n2017-10-03 18:41:20,1,a\n", "", 0)),
+      "p.csv: the first line names no column num_gpus");
+  EXPECT_EQ(text_of(read_philly("p.csv", "submit_time,duration_s,num_gpus,vc\nnow,1,1,a\n", "", 0)),
+            "p.csv:2: submit_time is 'now', allowed is YYYY-MM-DD HH:MM:SS");
+  EXPECT_EQ(text_of(read_gangs("g.csv", "", 8)), "g.csv: is empty");
+  EXPECT_FALSE(cluster_of("3x").ok());
+  EXPECT_FALSE(cluster_of("0x8").ok());
+}
+
+TEST(Trace, ReadsEachFormat) {
+  const auto pods = read_openb_pods(
+      "p",
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
+      "a,6000,12288,1,460,,5,25\nb,1000,1,2,1000,T4|P100,0,0\n");
+  ASSERT_TRUE(pods.ok());
+  EXPECT_EQ((*pods)[0].job.tasks[0].gpu_share_milli, 460);
+  EXPECT_EQ((*pods)[0].job.tasks[0].milli_gpus, 460);
+  EXPECT_EQ((*pods)[0].runs.seconds(), 20);
+  EXPECT_EQ((*pods)[1].job.tasks[0].milli_gpus, 2000);
+  EXPECT_EQ((*pods)[1].job.tasks[0].gpu_model, (std::vector<std::string>{"T4", "P100"}));
+
+  const auto sacct =
+      read_sacct("s",
+                 "JobID|User|JobName|Account|Submit|Elapsed|NNodes|ReqCPUS|AllocTRES\n"
+                 "7|ann|train|vision|2026-01-02T03:04:05|1-00:00:10|2|16|cpu=16,gres/gpu=4,node=2\n"
+                 "7.batch|||vision|2026-01-02T03:04:05|00:00:01|1|1|\n");
+  ASSERT_TRUE(sacct.ok());
+  ASSERT_EQ(sacct->size(), 1U);
+  EXPECT_EQ(sacct->front().job.tasks.size(), 2U);
+  EXPECT_EQ(sacct->front().job.tasks[1].milli_gpus, 2000);
+  EXPECT_EQ(sacct->front().job.tasks[1].milli_cpus, 8000);
+  EXPECT_EQ(sacct->front().runs.seconds(), 86410);
+  EXPECT_EQ(sacct->front().job.project, "vision");
+
+  const auto own = read_hearth_jobs(
+      "h", "submit_seconds,duration_seconds,tasks,gpus,gpu_share\n9,5,1,1,0.5\n2,1,3,2,\n");
+  ASSERT_TRUE(own.ok());
+  EXPECT_EQ((*own)[0].job.tasks.size(), 3U);  // in the order of their coming
+  EXPECT_EQ((*own)[1].job.tasks[0].milli_gpus, 500);
+}
+
+Trace philly(const std::string& rows, std::string_view cluster) {
+  Trace trace;
+  trace.nodes = cluster_of(cluster).value();
+  trace.jobs = read_philly("p", "submit_time,duration_s,num_gpus,vc\n" + rows, "", 0).value();
+  return trace;
+}
+
+TEST(Simulate, JobsWaitForRoomAndEnd) {
+  const Trace trace = philly(
+      "2017-10-03 00:00:00,100,8,a\n2017-10-03 00:00:10,50,8,a\n2017-10-03 00:00:20,10,4,a\n",
+      "1x8");
+  const auto done = simulate(trace, {});
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->jobs[0].finished_at.seconds(), 100);
+  EXPECT_EQ(done->jobs[1].started_at.seconds(), 100);
+  EXPECT_EQ(done->jobs[2].started_at.seconds(), 150);
+  EXPECT_EQ(done->gpu_seconds, 8 * 100 + 8 * 50 + 4 * 10);
+  EXPECT_EQ(done->evictions, 0);
+}
+
+TEST(Simulate, WhoHasHadMuchMakesRoom) {
+  const Trace trace = philly("2017-10-03 00:00:00,10000,8,a\n2017-10-03 01:00:00,60,8,a\n", "1x8");
+  SimulateOptions options;
+  options.pools = {{.pool = "trace", .service_levels = {3600.0 * 4}}};
+  const auto done = simulate(trace, options);
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->evictions, 1);
+  EXPECT_EQ(done->jobs[1].finished_at.seconds(), 3660);
+  // The time it was away, and what its eviction cost.
+  EXPECT_EQ(done->jobs[0].finished_at.seconds(), 10000 + 60 + 30);
+}
+
+TEST(Simulate, TheSameInputGivesTheSameAnswer) {
+  std::string rows;
+  SeededRandom random(3);
+  for (int i = 0; i < 60; ++i)
+    rows += "2017-10-03 0" + std::to_string(i / 60) + ":" + (i % 60 < 10 ? "0" : "") +
+            std::to_string(i % 60) + ":00," + std::to_string(random.below(4000) + 1) + "," +
+            std::to_string(random.below(8) + 1) + ",a\n";
+  const Trace trace = philly(rows, "2x8");
+  SimulateOptions options;
+  options.predict = true;
+  options.pools = {{.pool = "trace", .service_levels = {3600}}};
+  const auto a = simulate(trace, options), b = simulate(trace, options);
+  for (size_t i = 0; i < a->jobs.size(); ++i) {
+    EXPECT_EQ(a->jobs[i].finished_at, b->jobs[i].finished_at);
+    EXPECT_GT(a->jobs[i].finished_at.micros, 0);
+  }
+}
+
+TEST(Fill, CountsWhatWasDroppedAsAskedFor) {
+  Trace trace;
+  trace.nodes = cluster_of("1x4").value();
+  trace.jobs =
+      read_philly("p", "submit_time,duration_s,num_gpus,vc\n2017-10-03 00:00:00,1,3,a\n", "", 0)
+          .value();
+  const auto done = fill(trace, {.fill = 1.3, .at = {0.75, 1.3}});
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->allocated, (std::vector<double>{0.75, 0.75}));  // the second does not fit
+  EXPECT_EQ(done->decisions, 2);
+}
+
+TEST(Predictor, LearnsOfTheSameUserAndNameFirst) {
+  Predictor predictor;
+  QueuedJob mine{.name = "train-1", .owner = "ann"}, other{.name = "eval-1", .owner = "bob"};
+  for (int i = 1; i <= 5; ++i) predictor.learn(mine, Duration::seconds(100 * i));
+  for (int i = 1; i <= 5; ++i) predictor.learn(other, Duration::seconds(1));
+  EXPECT_EQ(predictor.predict({.name = "train-77", .owner = "ann"})->seconds(), 300);
+  EXPECT_EQ(predictor.predict({.name = "train-77", .owner = "ann"}, 0.5, Duration::seconds(250))
+                ->seconds(),
+            400);
+  EXPECT_EQ(predictor.predict({.name = "new", .owner = "bob"})->seconds(), 1);
+  EXPECT_TRUE(predictor.predict({.name = "x", .owner = "nobody"}).has_value());  // of this shape
+  EXPECT_FALSE(Predictor().predict(mine).has_value());
+}
+
+}  // namespace
+}  // namespace hearth::sched

@@ -1,0 +1,343 @@
+#include "sched/trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "base/format.h"
+#include "base/units.h"
+
+namespace hearth::sched {
+namespace {
+
+constexpr int64_t kPlenty = 1 << 20;  // CPUs; and MiB of memory: of nodes of which only GPUs count
+
+// A table with a header line. Fields are not quoted in any of these formats.
+class Table {
+ public:
+  static Result<Table> read(const std::string& file, std::string_view text, char separator) {
+    Table table;
+    table.file_ = file;
+    size_t line = 0;
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      std::string_view row = text.substr(0, end);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      ++line;
+      if (row.ends_with('\r')) row.remove_suffix(1);
+      if (row.empty()) continue;
+      std::vector<std::string_view> fields;
+      for (const auto field : split(row, separator)) fields.push_back(field);
+      if (table.names_.empty()) {
+        table.names_ = std::move(fields);
+      } else if (fields.size() != table.names_.size()) {
+        return Error{Code::invalid, format("{}:{}: has {} fields, the first line names {}", file,
+                                           line, fields.size(), table.names_.size())};
+      } else {
+        table.rows_.push_back({line, std::move(fields)});
+      }
+    }
+    if (table.names_.empty()) return Error{Code::invalid, format("{}: is empty", file)};
+    return table;
+  }
+
+  size_t size() const { return rows_.size(); }
+  bool has(std::string_view name) const { return column(name) < names_.size(); }
+  std::string_view field(size_t row, std::string_view name) const {
+    const size_t at = column(name);
+    return at < names_.size() ? rows_[row].fields[at] : std::string_view();
+  }
+  Result<std::string> text(size_t row, std::string_view name) const {
+    if (!has(name)) return missing(name);
+    return std::string(field(row, name));
+  }
+  Result<double> number(size_t row, std::string_view name) const {
+    if (!has(name)) return missing(name);
+    const std::string_view found = field(row, name);
+    double value = 0;
+    const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
+    if (error != std::errc() || end != found.data() + found.size() || !std::isfinite(value) ||
+        value < 0 || value > 1e15)
+      return wrong(row, name, "a number from 0 to 1e15");
+    return value;
+  }
+  Result<double> number_or(size_t row, std::string_view name, double other) const {
+    if (field(row, name).empty()) return other;
+    return number(row, name);
+  }
+  Error wrong(size_t row, std::string_view name, std::string_view allowed) const {
+    return Error{Code::invalid, format("{}:{}: {} is '{}', allowed is {}", file_, rows_[row].line,
+                                       name, field(row, name), allowed)};
+  }
+
+ private:
+  struct Row {
+    size_t line;
+    std::vector<std::string_view> fields;
+  };
+  size_t column(std::string_view name) const {
+    return static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+  }
+  Error missing(std::string_view name) const {
+    return Error{Code::invalid, format("{}: the first line names no column {}", file_, name)};
+  }
+
+  std::string file_;
+  std::vector<std::string_view> names_;
+  std::vector<Row> rows_;
+};
+
+Time at(double seconds) {
+  return {std::llround(seconds * 1e6)};
+}
+
+NodeInfo node_of(std::string name, double cpus, int64_t memory, int64_t gpus,
+                 const std::string& model, int64_t gpu_memory) {
+  NodeInfo node{.name = std::move(name), .pool = "trace", .cpus = cpus, .memory_bytes = memory};
+  for (int64_t i = 0; i < gpus; ++i)
+    node.gpus.push_back(
+        {.uuid = format("{}", i), .model = model, .index = i, .memory_bytes = gpu_memory});
+  return node;
+}
+
+// "2017-10-03 18:41:20" or with a T: seconds since 1970, as if it were UTC.
+std::optional<double> parse_moment(std::string_view text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  char between = 0;
+  const std::string copy(text);
+  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%c%2d:%2d:%2d", &year, &month, &day, &between, &hour,
+                  &minute, &second) != 7)
+    return std::nullopt;
+  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60)
+    return std::nullopt;
+  // Days by the civil calendar (H. Hinnant, chrono-compatible algorithms).
+  const auto days = std::chrono::sys_days(std::chrono::year(year) / static_cast<unsigned>(month) /
+                                          static_cast<unsigned>(day));
+  return static_cast<double>(days.time_since_epoch().count()) * 86400 + hour * 3600 + minute * 60 +
+         second;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Slurm's "[DD-]HH:MM:SS".
+std::optional<double> parse_elapsed(std::string_view text) {
+  std::optional<double> days = 0;
+  if (const size_t dash = text.find('-'); dash != std::string_view::npos) {
+    days = parse_number(text.substr(0, dash));
+    text.remove_prefix(dash + 1);
+  }
+  double seconds = 0;
+  for (const auto part : split(text, ':')) {
+    const auto value = parse_number(part);
+    if (!value) return std::nullopt;
+    seconds = seconds * 60 + *value;
+  }
+  if (!days) return std::nullopt;
+  return *days * 86400 + seconds;
+}
+
+void sort_by_coming(std::vector<TraceJob>& jobs) {
+  std::sort(jobs.begin(), jobs.end(), [](const TraceJob& a, const TraceJob& b) {
+    return std::tuple(a.job.queued_at, a.job.id) < std::tuple(b.job.queued_at, b.job.id);
+  });
+}
+
+TraceJob gpu_job(std::string id, double arrives, double runs, int64_t gpus) {
+  TraceJob made;
+  made.job.id = made.job.name = std::move(id);
+  made.job.project = "trace";
+  made.job.queued_at = at(arrives);
+  made.runs = Duration::seconds(runs);
+  made.job.tasks.push_back({.role = "worker",
+                            .milli_cpus = 1000,
+                            .memory_bytes = int64_t{1} << 30,
+                            .milli_gpus = gpus * 1000});
+  return made;
+}
+
+// "gres/gpu=4" in "billing=8,cpu=8,gres/gpu=4,mem=32G,node=1".
+int64_t gpus_in_tres(std::string_view tres) {
+  for (const auto part : split(tres, ',')) {
+    if (part.starts_with("gres/gpu="))
+      return static_cast<int64_t>(parse_number(part.substr(9)).value_or(0));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::vector<NodeInfo>> read_openb_nodes(const std::string& file, std::string_view text) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<NodeInfo> nodes;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const double cpus = TRY(table.number(row, "cpu_milli")) / 1000;
+    const auto memory = static_cast<int64_t>(TRY(table.number(row, "memory_mib"))) << 20;
+    const auto gpus = static_cast<int64_t>(TRY(table.number(row, "gpu")));
+    nodes.push_back(
+        node_of(TRY(table.text(row, "sn")), cpus, memory, gpus, TRY(table.text(row, "model")), 0));
+  }
+  return nodes;
+}
+
+Result<std::vector<TraceJob>> read_openb_pods(const std::string& file, std::string_view text) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<TraceJob> jobs;
+  for (size_t row = 0; row < table.size(); ++row) {
+    TraceJob one;
+    one.job.id = one.job.name = TRY(table.text(row, "name"));
+    one.job.project = "trace";
+    const double comes = TRY(table.number_or(row, "creation_time", 0));
+    const double goes = TRY(table.number_or(row, "deletion_time", 0));
+    one.job.queued_at = at(comes);
+    one.runs = Duration::seconds(std::max(0.0, goes - comes));
+    TaskNeed need{.role = "pod"};
+    need.milli_cpus = static_cast<int64_t>(TRY(table.number(row, "cpu_milli")));
+    need.memory_bytes = static_cast<int64_t>(TRY(table.number(row, "memory_mib"))) << 20;
+    const auto gpus = static_cast<int64_t>(TRY(table.number(row, "num_gpu")));
+    const auto milli = static_cast<int64_t>(TRY(table.number(row, "gpu_milli")));
+    need.gpu_share_milli = gpus == 1 ? std::clamp<int64_t>(milli, 1, 1000) : 1000;
+    need.milli_gpus = gpus * need.gpu_share_milli;
+    for (const auto model : split(table.field(row, "gpu_spec"), '|')) {
+      if (!model.empty()) need.gpu_model.emplace_back(model);
+    }
+    one.job.tasks.push_back(std::move(need));
+    jobs.push_back(std::move(one));
+  }
+  return jobs;
+}
+
+Result<std::vector<TraceJob>> read_philly(const std::string& file, std::string_view text,
+                                          const std::string& vc, size_t limit) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<TraceJob> jobs;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const std::string cluster = TRY(table.text(row, "vc"));
+    if (!vc.empty() && cluster != vc) continue;
+    const auto comes = parse_moment(table.field(row, "submit_time"));
+    if (!comes) return table.wrong(row, "submit_time", "YYYY-MM-DD HH:MM:SS");
+    jobs.push_back(gpu_job(format("{}-{:06}", cluster, row), *comes,
+                           TRY(table.number(row, "duration_s")),
+                           static_cast<int64_t>(TRY(table.number(row, "num_gpus")))));
+    jobs.back().job.owner = cluster;
+  }
+  sort_by_coming(jobs);
+  if (limit > 0 && jobs.size() > limit) jobs.resize(limit);
+  if (jobs.empty())
+    return Error{Code::not_found, format("{}: has no job of virtual cluster {}", file, vc)};
+  const Time first = jobs.front().job.queued_at;
+  for (TraceJob& one : jobs) one.job.queued_at = Time{(one.job.queued_at - first).micros};
+  return jobs;
+}
+
+Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_view text,
+                                         int64_t gpus_per_node) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<TraceJob> jobs;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const auto count = static_cast<int64_t>(TRY(table.number(row, "count")));
+    const auto replicas = static_cast<int64_t>(TRY(table.number(row, "replicas")));
+    const auto runs = parse_duration(table.field(row, "ttl"));
+    if (!runs.ok()) return table.wrong(row, "ttl", "a duration such as 2m");
+    for (int64_t i = 0; i < count; ++i) {
+      TraceJob one = gpu_job(format("gang-{:05}", jobs.size()), 0, runs->seconds(), gpus_per_node);
+      const TaskNeed need = one.job.tasks.front();
+      for (int64_t rank = 1; rank < replicas; ++rank) {
+        one.job.tasks.push_back(need);
+        one.job.tasks.back().rank = rank;
+      }
+      one.job.expected = one.runs;
+      jobs.push_back(std::move(one));
+    }
+  }
+  return jobs;
+}
+
+Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_view text) {
+  const Table table = TRY(Table::read(file, text, '|'));
+  std::vector<TraceJob> jobs;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const std::string id = TRY(table.text(row, "JobID"));
+    if (id.find('.') != std::string::npos) continue;
+    const auto comes = parse_moment(table.field(row, "Submit"));
+    if (!comes) return table.wrong(row, "Submit", "YYYY-MM-DDTHH:MM:SS");
+    const auto runs = parse_elapsed(table.field(row, "Elapsed"));
+    if (!runs) return table.wrong(row, "Elapsed", "[DD-]HH:MM:SS");
+    const auto nodes =
+        std::max<int64_t>(1, static_cast<int64_t>(TRY(table.number_or(row, "NNodes", 1))));
+    const double cpus = TRY(table.number_or(row, "ReqCPUS", 1));
+    TraceJob one = gpu_job(id, *comes, *runs, 0);
+    one.job.owner = std::string(table.field(row, "User"));
+    if (const auto name = table.field(row, "JobName"); !name.empty()) one.job.name = name;
+    if (const auto account = table.field(row, "Account"); !account.empty())
+      one.job.project = account;
+    TaskNeed need = one.job.tasks.front();
+    need.milli_cpus = std::llround(cpus * 1000 / static_cast<double>(nodes));
+    need.milli_gpus = gpus_in_tres(table.field(row, "AllocTRES")) * 1000 / nodes;
+    one.job.tasks.assign(static_cast<size_t>(nodes), need);
+    for (int64_t rank = 0; rank < nodes; ++rank)
+      one.job.tasks[static_cast<size_t>(rank)].rank = rank;
+    jobs.push_back(std::move(one));
+  }
+  sort_by_coming(jobs);
+  return jobs;
+}
+
+Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<TraceJob> jobs;
+  for (size_t row = 0; row < table.size(); ++row) {
+    TraceJob one = gpu_job(format("job-{:06}", row), TRY(table.number(row, "submit_seconds")),
+                           TRY(table.number(row, "duration_seconds")), 0);
+    if (const auto name = table.field(row, "name"); !name.empty()) one.job.name = name;
+    if (const auto project = table.field(row, "project"); !project.empty())
+      one.job.project = project;
+    one.job.owner = std::string(table.field(row, "user"));
+    one.job.priority = static_cast<int64_t>(TRY(table.number_or(row, "priority", 50)));
+    TaskNeed need{.role = "worker"};
+    need.milli_cpus = std::llround(TRY(table.number_or(row, "cpus", 1)) * 1000);
+    need.memory_bytes = static_cast<int64_t>(TRY(table.number_or(row, "memory_bytes", 0)));
+    const double share = TRY(table.number_or(row, "gpu_share", 1));
+    if (share <= 0 || share > 1) return table.wrong(row, "gpu_share", "more than 0, at most 1");
+    need.gpu_share_milli = std::llround(share * 1000);
+    need.milli_gpus = std::llround(TRY(table.number_or(row, "gpus", 0))) * need.gpu_share_milli;
+    for (const auto model : split(table.field(row, "gpu_model"), '|')) {
+      if (!model.empty()) need.gpu_model.emplace_back(model);
+    }
+    const double tasks = TRY(table.number_or(row, "tasks", 1));
+    if (tasks < 1 || tasks > 100'000) return table.wrong(row, "tasks", "1 to 100000");
+    one.job.tasks.assign(static_cast<size_t>(tasks), need);
+    for (size_t i = 0; i < one.job.tasks.size(); ++i)
+      one.job.tasks[i].rank = static_cast<int64_t>(i);
+    jobs.push_back(std::move(one));
+  }
+  sort_by_coming(jobs);
+  return jobs;
+}
+
+Result<std::vector<NodeInfo>> cluster_of(std::string_view shape) {
+  int64_t nodes = 0, gpus = 0;
+  const size_t times = shape.find('x');
+  const auto whole = [](std::string_view text, int64_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (times == std::string_view::npos || !whole(shape.substr(0, times), nodes) ||
+      !whole(shape.substr(times + 1), gpus) || nodes < 1 || nodes > 100'000 || gpus < 0 ||
+      gpus > 64)
+    return Error{Code::invalid,
+                 format("a cluster is NODESxGPUS, such as 3x8 (1 to 100000 nodes of 0 to 64 GPUs "
+                        "each), not '{}'",
+                        shape)};
+  std::vector<NodeInfo> made;
+  for (int64_t i = 0; i < nodes; ++i)
+    made.push_back(node_of(format("n{:05}", i), kPlenty, kPlenty << 20, gpus, "GPU", 0));
+  return made;
+}
+
+}  // namespace hearth::sched
