@@ -32,12 +32,14 @@ def table(rows):
             for line in cells]
 
 
-def run_bench(name, quick):
+def run_bench(name, quick, traces):
     """(rows, exit status) of one bench; its own words go through as it goes."""
     with tempfile.TemporaryDirectory(prefix="hearth-bench-") as scratch:
         rows_file = os.path.join(scratch, "rows.jsonl")
         env = dict(os.environ, HEARTH_BENCH=name, HEARTH_BENCH_ROWS=rows_file,
                    HEARTH_BENCH_SCRATCH=scratch)
+        if traces:
+            env["HEARTH_BENCH_TRACES"] = os.path.abspath(traces)
         command = [os.path.join(HERE, name, "run")] + (["--quick"] if quick else [])
         status = subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
                                 check=False).returncode
@@ -53,6 +55,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json")
+    parser.add_argument("--traces")
     parser.add_argument("--counts", action="store_true", help="for ./test: end with the counts")
     arguments = parser.parse_args()
     there = sorted(name for name in os.listdir(HERE)
@@ -63,7 +66,7 @@ def main():
     counts = Counts()
     for name in arguments.names or there:
         print(f"== {name}", flush=True)
-        rows, status = run_bench(name, arguments.quick)
+        rows, status = run_bench(name, arguments.quick, arguments.traces)
         print("\n".join(table(rows)), flush=True)
         if status != 0 or not rows:
             print(f"{name}: broke (exit status {status}, {len(rows)} rows)")

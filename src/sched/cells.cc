@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hearth::sched {
 namespace {
@@ -89,6 +90,7 @@ void Cells::count(const Node& node, int64_t sign) {
   for (size_t tier = 0; tier < in.size(); ++tier) {
     if (in[tier] < 0) continue;
     Domain& domain = domains_[tier][static_cast<size_t>(in[tier])];
+    domain.with_cells += static_cast<int32_t>(sign) * (node.has_cells ? 1 : 0);
     domain.free_cpus += sign * node.free_cpus;
     domain.free_memory += sign * node.free_memory;
     for (const auto& [model, mask] : node.models) {
@@ -101,6 +103,19 @@ void Cells::count(const Node& node, int64_t sign) {
   }
 }
 
+void Cells::touch(int32_t index) {
+  const auto at = static_cast<size_t>(index);
+  if (is_touched_.size() <= at) is_touched_.resize(nodes_.size());
+  if (is_touched_[at] != 0) return;
+  is_touched_[at] = 1;
+  touched_.push_back(index);
+}
+
+std::vector<int32_t> Cells::take_touched() {
+  for (const int32_t index : touched_) is_touched_[static_cast<size_t>(index)] = 0;
+  return std::exchange(touched_, {});
+}
+
 int32_t Cells::set_node(const NodeInfo& info) {
   const NodeKey key{info.pool, info.name};
   const auto [at, fresh] = by_key_.try_emplace(key, static_cast<int32_t>(nodes_.size()));
@@ -111,6 +126,7 @@ int32_t Cells::set_node(const NodeInfo& info) {
   node.info = info;
   shape(node);
   node.version = ++version_;
+  touch(index);
   count(node, +1);
   const std::array<int32_t, 3> in = {node.rack, node.spine, node.pool};
   for (size_t tier = 0; tier < in.size(); ++tier) {
@@ -137,6 +153,7 @@ void Cells::remove_node(const NodeKey& key) {
   }
   node.present = node.open = false;
   node.version = ++version_;
+  touch(index);
   ++topology_version_;
 }
 
@@ -163,6 +180,7 @@ void Cells::apply(const Grant& grant, int64_t sign) {
     node.whole = whole ? node.whole | bit(gpu) : node.whole & ~bit(gpu);
   }
   node.version = ++version_;
+  touch(grant.node);
   if (!node.open) return;
   for (size_t tier = 0; tier < in.size(); ++tier) {
     if (in[tier] < 0) continue;

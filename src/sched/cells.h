@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "domain/node.h"
+#include "sched/shape.h"
 
 namespace hearth::sched {
 
@@ -24,7 +25,6 @@ inline constexpr size_t kMostGpus = 64;
 using GpuMask = uint64_t;
 using ModelMask = uint64_t;  // bit = index in Cells::models
 inline constexpr size_t kMostModels = 64;
-inline constexpr int64_t kWholeGpu = 1000;  // milli-GPU
 
 // What one task takes of one node.
 struct Grant {
@@ -57,6 +57,7 @@ struct Domain {
   int32_t pool = -1;
   std::string name;
   std::vector<int32_t> nodes;
+  int32_t with_cells = 0;                  // open nodes whose GPUs lie in known cells
   int64_t free_cpus = 0, free_memory = 0;  // of open nodes; so are the GPUs
   std::vector<int64_t> whole_gpus;         // by model
   std::vector<int64_t> milli_gpus;         // by model, of GPUs that are shared or wholly free
@@ -92,6 +93,9 @@ class Cells {
   // What was changed so far is for good.
   void settle() { log_.clear(); }
 
+  // Nodes that have changed since this was last asked, in whatever way.
+  std::vector<int32_t> take_touched();
+
   // The same cluster with nothing running: only what is in service, or all of it.
   Cells idle(bool all_in_service) const;
   uint64_t topology_version() const { return topology_version_; }
@@ -104,6 +108,7 @@ class Cells {
   void change(const Grant& grant, int sign);
   void apply(const Grant& grant, int64_t sign);
   void count(const Node& node, int64_t sign);
+  void touch(int32_t index);
   int32_t model_of(const std::string& name);
   int32_t domain_of(Tier tier, int32_t pool, const std::string& name);
   void shape(Node& node);
@@ -114,6 +119,8 @@ class Cells {
   std::array<std::map<std::pair<int32_t, std::string>, int32_t>, 3> domain_by_name_;
   std::vector<std::string> models_;
   std::vector<Change> log_;
+  std::vector<int32_t> touched_;
+  std::vector<char> is_touched_;  // by node
   uint64_t version_ = 0, topology_version_ = 0;
 };
 

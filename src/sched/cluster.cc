@@ -78,6 +78,11 @@ struct Apply {
   void operator()(const JobQueued& event) const {
     leave_queue(state, event.job.id);
     const QueuedJob& job = event.job;
+    // What comes for the first time tells what will come.
+    if (!job.id.empty() && !job.lost_place && job.served == 0) {
+      for (const TaskNeed& task : job.tasks)
+        state.worth.arrived(job.pool, need_of(task, state.cells.models()));
+    }
     const int32_t project = state.quotas.project(job.project);
     const bool before_others = job.lost_place && !state.has_levels();
     const Time since = before_others ? job.queued_at - kLostPlace : job.queued_at;

@@ -1,4 +1,4 @@
-// Random events against what must always hold. HEARTH_SCHED_EVENTS says how many (default 6,000).
+// Random events against what must always hold. HEARTH_SCHED_EVENTS says how many (default 2,400).
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -208,7 +208,7 @@ class World {
 };
 
 TEST(Invariants, RandomEvents) {
-  int64_t events = 6'000;
+  int64_t events = 2'400;
   if (const char* wanted = std::getenv("HEARTH_SCHED_EVENTS"); wanted != nullptr)
     std::from_chars(wanted, wanted + std::strlen(wanted), events);
   constexpr int64_t kOfOneWorld = 400;

@@ -15,62 +15,84 @@ class Single {
       : cells_(cells), ask_(ask), choice_(choice), need_(ask.groups.front().need) {}
 
   std::optional<Placed> run() {
-    std::vector<FitCache::Entry>* cached =
-        choice_.cache == nullptr ? nullptr : &choice_.cache->of(need_, cells_.nodes().size());
-    const uint64_t tuned = choice_.value == nullptr ? 0 : choice_.value->version() << 40;
-    FitCache::Entry fresh;
-    const FitCache::Entry* best = nullptr;
-    FitCache::Entry best_fresh;
-    int32_t best_node = -1;
-    for (size_t i = 0; i < cells_.nodes().size(); ++i) {
-      const Node& node = cells_.nodes()[i];
-      if (!usable(node, static_cast<int32_t>(i))) continue;
-      FitCache::Entry& entry = cached == nullptr ? fresh : (*cached)[i];
-      if (cached == nullptr || entry.version != node.version + tuned) {
-        work_out(node, entry);
-        entry.version = node.version + tuned;
-      }
-      if (!entry.fits) continue;
-      if (best != nullptr && !better(node, entry, cells_.node(best_node), *best)) continue;
-      best_node = static_cast<int32_t>(i);
-      if (cached == nullptr) best_fresh = entry;
-      best = cached == nullptr ? &best_fresh : &entry;
+    std::optional<Placed> best;
+    std::optional<FitCache::Entry> least;
+    for (size_t pool = 0; pool < cells_.domains(Tier::pool).size(); ++pool) {
+      const Domain& domain = cells_.domains(Tier::pool)[pool];
+      if (domain.nodes.empty() || (!ask_.pool.empty() && domain.name != ask_.pool)) continue;
+      int32_t node = -1;
+      FitCache::Entry entry;
+      if (!in_pool(static_cast<int32_t>(pool), domain, node, entry)) continue;
+      if (least && !better(entry, *least, false)) continue;
+      least = entry;
+      best = Placed{.nodes = 1};
+      best->grants.push_back({node, need_.cpus, need_.memory, entry.fit.gpus, entry.fit.milli});
     }
-    if (best == nullptr) return std::nullopt;
-    Placed placed{.nodes = 1};
-    placed.grants.push_back({best_node, need_.cpus, need_.memory, best->fit.gpus, best->fit.milli});
-    return placed;
+    return best;
   }
 
  private:
-  bool usable(const Node& node, int32_t index) const {
-    return node.open && (ask_.pool.empty() || node.key.first == ask_.pool) &&
-           choice_.allowed(index);
+  bool in_pool(int32_t pool, const Domain& domain, int32_t& node, FitCache::Entry& entry) {
+    const bool spreads = choice_.spreads(cells_.node(domain.nodes.front()));
+    const bool valued = choice_.worth != nullptr && !spreads && domain.with_cells == 0 &&
+                        need_.gpus > 0 && need_.gpu_memory == 0 &&
+                        choice_.worth->knows(cells_, pool);
+    if (valued) return by_worth(pool, nullptr, node, entry);
+    scan(domain, spreads, node, entry);
+    if (node < 0 || spreads || choice_.worth == nullptr || need_.gpu_memory > 0 ||
+        cells_.node(node).gpus == 0 || !choice_.worth->knows(cells_, pool))
+      return node >= 0;
+    // Of those with as few cells touched, the one that is worth most.
+    auto& entries = choice_.cache->of(need_, cells_.nodes().size());
+    const std::function<bool(uint32_t)> as_good = [&](uint32_t index) {
+      const FitCache::Entry& other = entries[index];
+      return choice_.allowed(static_cast<int32_t>(index)) && other.fits &&
+             other.fit.span == entry.fit.span && other.fit.breaks == entry.fit.breaks;
+    };
+    if (!by_worth(pool, &as_good, node, entry)) return true;
+    return true;
   }
 
-  void work_out(const Node& node, FitCache::Entry& entry) const {
-    auto found = fit(node, need_, need_.models);
-    entry.fits = found.has_value();
-    if (!found) return;
-    entry.value = 0;
-    if (choice_.value != nullptr) {
-      if (need_.shared() && !node.has_cells) *found = choice_.value->refine(node, need_, *found);
-      entry.value = choice_.value->gain(node, need_, *found);
+  bool by_worth(int32_t pool, const std::function<bool(uint32_t)>* allowed, int32_t& node,
+                FitCache::Entry& entry) {
+    const std::function<bool(uint32_t)> only = [&](uint32_t index) {
+      return choice_.allowed(static_cast<int32_t>(index));
+    };
+    if (allowed == nullptr && choice_.only != nullptr) allowed = &only;
+    const auto best = choice_.worth->pick(cells_, pool, need_, allowed);
+    if (!best) return false;
+    node = best->node;
+    entry.fits = true;
+    entry.fit = best->fit;
+    entry.left = leftover(cells_.node(node));
+    return true;
+  }
+
+  void scan(const Domain& domain, bool spreads, int32_t& best_node, FitCache::Entry& best) {
+    std::vector<FitCache::Entry>* cached =
+        choice_.cache == nullptr ? nullptr : &choice_.cache->of(need_, cells_.nodes().size());
+    FitCache::Entry fresh;
+    for (const int32_t index : domain.nodes) {
+      const Node& node = cells_.node(index);
+      if (!node.open || !choice_.allowed(index)) continue;
+      FitCache::Entry& entry = cached == nullptr ? fresh : (*cached)[static_cast<size_t>(index)];
+      if (cached == nullptr || entry.version != node.version) {
+        const auto found = fit(node, need_, need_.models);
+        entry = {.version = node.version, .fits = found.has_value()};
+        if (found) entry.fit = *found;
+        if (found) entry.left = leftover(node);
+      }
+      if (!entry.fits || (best_node >= 0 && !better(entry, best, spreads))) continue;
+      best_node = index;
+      best = entry;
     }
-    entry.fit = *found;
-    entry.left = leftover(node);
   }
 
-  bool better(const Node& node, const FitCache::Entry& a, const Node& other,
-              const FitCache::Entry& b) const {
+  // The leftover of GPUs counts first: a task without one keeps off nodes that have some.
+  static bool better(const FitCache::Entry& a, const FitCache::Entry& b, bool spreads) {
     if (a.fit.span != b.fit.span) return a.fit.span < b.fit.span;
     if (a.fit.breaks != b.fit.breaks) return b.fit.breaks;
-    const bool spreads = choice_.spreads(node);
-    if (spreads && choice_.spreads(other)) return b.left < a.left;
-    // A task without a GPU keeps off nodes that have some before anything else.
-    if (need_.gpus == 0 && (node.gpus == 0) != (other.gpus == 0)) return node.gpus == 0;
-    if (a.value != b.value) return a.value > b.value;
-    return a.left < b.left;
+    return spreads ? b.left < a.left : a.left < b.left;
   }
 
   Cells& cells_;

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "sched/fit.h"
+#include "sched/worth.h"
 
 namespace hearth::sched {
 
@@ -43,7 +43,6 @@ class FitCache {
     uint64_t version = 0;
     bool fits = false;
     Fit fit;
-    double value = 0;
     Leftover left;
   };
   static constexpr size_t kMostClasses = 512;
@@ -53,19 +52,9 @@ class FitCache {
   std::map<Need, std::vector<Entry>> classes_;
 };
 
-// How good it is that this task goes there; more is better.
-class NodeValue {
- public:
-  virtual ~NodeValue() = default;
-  virtual double gain(const Node& node, const Need& need, const Fit& fit) = 0;
-  // Which GPU a share goes to, of those that would take it; it may say what fit() said.
-  virtual Fit refine(const Node&, const Need&, const Fit& fit) { return fit; }
-  virtual uint64_t version() const = 0;  // another one when what gain() says may have changed
-};
-
 struct Choice {
   FitCache* cache = nullptr;
-  NodeValue* value = nullptr;
+  Worth* worth = nullptr;
   const std::unordered_set<std::string>* equalized = nullptr;  // pools
   const std::vector<char>* only = nullptr;                     // by node: may be used; null: all
   bool allowed(int32_t node) const {

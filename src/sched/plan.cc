@@ -3,6 +3,7 @@
 // delay it. A job may have others evicted (preempt.h); what they free is kept for it.
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "sched/preempt.h"
 #include "sched/reasons.h"
@@ -129,7 +130,10 @@ class Planner {
     const Key key{project_of(queued, project), state_.standing(job), queued.shape};
     if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job))
       return wait_behind(job, known->second);
-    if (try_start(project, queued)) return;
+    const bool tried = not_free_.contains(key) && !backfills(job);
+    if (!tried) stopping_ones_hold();
+    if (!tried && try_start(project, queued)) return;
+    not_free_.insert(key);
     if (options_.only_starts) {
       failed_[key] = {};
       return;
@@ -139,6 +143,7 @@ class Planner {
       return wait(job, std::move(*reason));  // never in anybody's way
     }
     if (try_evict(project, queued)) return;
+    stopping_ones_hold();
     if (!options_.reasons) {
       failed_[key] = {};
     } else {
@@ -150,6 +155,7 @@ class Planner {
   }
 
   void consider_reserved(Queued& queued, const Reservation& kept) {
+    stopping_ones_hold();
     const bool there = std::all_of(kept.grants.begin(), kept.grants.end(),
                                    [&](const Grant& g) { return state_.cells.covered(g); }) &&
                        (kept.project < 0 || !state_.quotas.passed_limit(kept.project));
@@ -266,10 +272,10 @@ class Planner {
   }
 
   bool try_evict(int32_t project, Queued& queued) {
-    Time later;
-    auto cover = find_cover(state_, queued, queued.ask, now_, later);
+    stopping_ones_are_gone();
+    auto cover = find_cover(state_, candidates_, queued, queued.ask, now_);
     if (!cover) {
-      if (later.micros != 0) wake(later);
+      if (candidates_.later.micros != 0) wake(candidates_.later);
       return false;
     }
     // What they hold is taken until they have ended, and promised to this job from now on.
@@ -277,6 +283,7 @@ class Planner {
       victim->stopping = true;
       ++state_.stopping;
       evicted_.push_back(victim);
+      free(*victim, -1);
       Reason why{"evicted",
                  {{"priority", static_cast<double>(queued.job.priority)}},
                  "",
@@ -290,6 +297,26 @@ class Planner {
     const auto victims = static_cast<double>(cover->victims.size());
     wait_behind(queued.job, {"preempting", {{"victims", victims}}, "", ""});
     return true;
+  }
+
+  void free(const Running& running, int sign) {
+    for (const Grant& grant : running.grants)
+      sign > 0 ? state_.cells.take(grant) : state_.cells.give(grant);
+    state_.quotas.charge(running.project, running.amounts, sign);
+  }
+  // For evictions what is stopping counts as free, for starts it does not. Told when it is needed,
+  // as many jobs in a row may ask for the same.
+  void stopping_ones_are_gone() {
+    if (std::exchange(gone_, true) || state_.stopping == 0) return;
+    for (auto& [id, running] : state_.running) {
+      if (running.stopping) free(running, -1);
+    }
+  }
+  void stopping_ones_hold() {
+    if (!std::exchange(gone_, false) || state_.stopping == 0) return;
+    for (auto& [id, running] : state_.running) {
+      if (running.stopping) free(running, +1);
+    }
   }
 
   void wait(const QueuedJob& job, Reason reason) {
@@ -380,6 +407,9 @@ class Planner {
   std::optional<Reservation> hold_;
   std::vector<Reservation> over_by_then_;  // started in this plan, over when the hold falls due
   std::map<Key, Reason> failed_;
+  std::set<Key> not_free_;  // found no place without evictions
+  Candidates candidates_;
+  bool gone_ = false;  // stopping ones count as gone
   std::vector<Running*> evicted_;
   int64_t ahead_ = 0;
   Plan plan_;

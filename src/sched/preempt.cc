@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
+
 namespace hearth::sched {
 namespace {
 
 class Search {
  public:
-  Search(Cluster::State& state, const Queued& queued, const Ask& ask, Time now, Time& later)
+  Search(Cluster::State& state, Candidates& candidates, const Queued& queued, const Ask& ask,
+         Time now)
       : state_(state),
+        found_(candidates),
         queued_(queued),
         ask_(ask),
         now_(now),
-        later_(later),
         standing_(state.standing(queued.job)),
         project_(queued.job.opportunistic ? -1 : state.quotas.project(queued.job.project)),
         cells_mark_(state.cells.mark()),
@@ -27,13 +30,12 @@ class Search {
   Search& operator=(const Search&) = delete;
 
   std::optional<Cover> run() {
-    if (state_.stopping > 0) stopping_ones_gone();
     if (state_.stopping > 0 && allowed()) {
       if (auto placed = place(state_.cells, ask_, state_.choice()))
         return Cover{.grants = std::move(placed->grants)};
     }
     find_candidates();
-    if (candidates_.empty() || !may_be_enough()) return std::nullopt;
+    if (found_.all.empty() || !may_be_enough()) return std::nullopt;
     if (ask_.within == Level::node || ask_.tasks == 1) return on_one_node();
     std::optional<Cover> best;
     double least = 0;
@@ -51,20 +53,10 @@ class Search {
   }
 
  private:
-  struct Candidate {
-    Running* running;
-    double cost;
-  };
+  using Candidate = Candidates::One;
 
   bool allowed() const {
     return project_ < 0 || !state_.quotas.over_limit(project_, queued_.amounts);
-  }
-
-  // What is stopping will be free without anybody's loss.
-  void stopping_ones_gone() {
-    for (auto& [id, running] : state_.running) {
-      if (running.stopping && !running.evicted) evict(running);
-    }
   }
 
   void evict(Running& running) {
@@ -91,7 +83,7 @@ class Search {
         quotas.may_reclaim(project_, queued_.amounts, running.project))
       return true;
     if (state_.standing(running, now_) >= standing_) return false;
-    return running.project == project_ || !protected_.contains(running.project);
+    return running.project == project_ || !found_.protected_projects.contains(running.project);
   }
 
   double cost_of(const Running& running) const {
@@ -113,11 +105,21 @@ class Search {
     return sum;
   }
 
+  // Of one kind are jobs for which the same may be evicted.
+  std::string kind() const {
+    return format("{} {} {} {}", project_, standing_, queued_.shape, queued_.job.pool);
+  }
+
   void find_candidates() {
+    std::string wanted = kind();
+    if (found_.kind == wanted) return;
+    found_ = {};
+    found_.kind = std::move(wanted);
     // Whoever keeps within its promise now is left in peace by mere priority.
     for (size_t i = 0; i < state_.quotas.size(); ++i) {
       const auto project = static_cast<int32_t>(i);
-      if (state_.quotas.within_guarantee(project, queued_.amounts)) protected_.insert(project);
+      if (state_.quotas.within_guarantee(project, queued_.amounts))
+        found_.protected_projects.insert(project);
     }
     for (auto& [id, running] : state_.running) {
       if (!evictable(running)) continue;
@@ -125,10 +127,19 @@ class Search {
       if (!policy.preempts || (!ask_.pool.empty() && running.pool != ask_.pool)) continue;
       const Time from = running.started_at + policy.minimum_run;
       if (from > now_) {
-        if (later_.micros == 0 || from < later_) later_ = from;
+        if (found_.later.micros == 0 || from < found_.later) found_.later = from;
         continue;
       }
-      candidates_.push_back({&running, cost_of(running)});
+      const Candidate one{&running, cost_of(running)};
+      found_.all.push_back(one);
+      for (const Grant& grant : running.grants) {
+        auto& here = found_.by_node[grant.node];
+        if (here.empty() || here.back().running != &running) here.push_back(one);
+      }
+    }
+    for (auto& [node, here] : found_.by_node) {
+      std::sort(here.begin(), here.end(), cheaper);
+      found_.order.emplace(here.front().cost, node);
     }
   }
 
@@ -146,7 +157,7 @@ class Search {
       return sum[kCpus] >= ask_.cpus && sum[kMemory] >= ask_.memory &&
              sum[kGpus] >= ask_.milli_gpus && allowed();
     };
-    for (const Candidate& candidate : candidates_) {
+    for (const Candidate& candidate : found_.all) {
       if (enough()) break;
       Running& running = *candidate.running;
       if (!evictable(running)) continue;
@@ -161,27 +172,26 @@ class Search {
     return found;
   }
 
-  // Candidates by node, and what clearing the node of them costs at least.
+  // The node first on which the cheapest victim is cheaper than elsewhere.
   std::optional<Cover> on_one_node() {
-    std::map<int32_t, std::vector<Candidate>> by_node;
-    for (const Candidate& candidate : candidates_) {
-      for (const Grant& grant : candidate.running->grants) {
-        auto& here = by_node[grant.node];
-        if (here.empty() || here.back().running != candidate.running) here.push_back(candidate);
-      }
-    }
-    std::vector<std::pair<double, int32_t>> order;
-    for (auto& [node, here] : by_node) {
-      std::sort(here.begin(), here.end(), cheaper);
-      order.emplace_back(here.front().cost, node);
-    }
-    std::sort(order.begin(), order.end());
     std::optional<Cover> best;
     double least = 0;
-    for (const auto& [at_least, node] : order) {
+    for (auto at = found_.order.begin(); at != found_.order.end();) {
+      const auto [at_least, node] = *at;
       if (best && at_least >= least) break;
-      if (!could_hold(node, by_node[node])) continue;
-      auto found = with(by_node[node], {node});
+      auto& here = found_.by_node[node];
+      const auto gone = [](const Candidate& one) { return one.running->stopping; };
+      if (gone(here.front())) {
+        // Those that stop by now have made their room; the node has its turn by the next.
+        std::erase_if(here, gone);
+        found_.order.erase(at);
+        if (!here.empty()) found_.order.emplace(here.front().cost, node);
+        at = found_.order.lower_bound({at_least, node});
+        continue;
+      }
+      ++at;
+      if (!could_hold(node, here)) continue;
+      auto found = with(here, {node});
       if (found && (!best || cost_of(*found) < least)) {
         least = cost_of(*found);
         best = std::move(found);
@@ -221,7 +231,7 @@ class Search {
     std::map<int32_t, std::vector<Candidate>> by_node;
     std::vector<char> here(state_.cells.nodes().size());
     for (const int32_t node : nodes) here[static_cast<size_t>(node)] = 1;
-    for (const Candidate& candidate : candidates_) {
+    for (const Candidate& candidate : found_.all) {
       const auto& grants = candidate.running->grants;
       const auto at = std::find_if(grants.begin(), grants.end(), [&](const Grant& grant) {
         return here[static_cast<size_t>(grant.node)] != 0;
@@ -267,8 +277,7 @@ class Search {
     const size_t before = gone_.size();
     std::vector<char> only(state_.cells.nodes().size());
     for (const int32_t node : nodes) only[static_cast<size_t>(node)] = 1;
-    Choice choice = state_.choice();
-    choice.only = &only;
+    const Choice choice{.cache = &state_.cache, .equalized = &state_.equalized, .only = &only};
     std::optional<Placed> placed;
     size_t next_look = 1, evicted = 0;
     for (size_t i = 0; i < order.size() && !placed; ++i) {
@@ -315,23 +324,21 @@ class Search {
   bool limits_hold() const { return project_ < 0 || !state_.quotas.passed_limit(project_); }
 
   Cluster::State& state_;
+  Candidates& found_;
   const Queued& queued_;
   const Ask& ask_;
   const Time now_;
-  Time& later_;
   const int64_t standing_;
   const int32_t project_;
   const size_t cells_mark_, quota_mark_;
-  std::vector<Candidate> candidates_;
-  std::set<int32_t> protected_;
   std::vector<Running*> gone_;
 };
 
 }  // namespace
 
-std::optional<Cover> find_cover(Cluster::State& state, const Queued& job, const Ask& ask, Time now,
-                                Time& later) {
-  return Search(state, job, ask, now, later).run();
+std::optional<Cover> find_cover(Cluster::State& state, Candidates& candidates, const Queued& job,
+                                const Ask& ask, Time now) {
+  return Search(state, candidates, job, ask, now).run();
 }
 
 }  // namespace hearth::sched

@@ -10,13 +10,27 @@ struct Cover {
   std::vector<Grant> grants;      // where the job goes then
 };
 
+// Who may be evicted for jobs of one kind, looked up once for all of them in a plan.
+struct Candidates {
+  struct One {
+    Running* running;
+    double cost;
+  };
+  std::string kind;                             // of the jobs that this was made for
+  std::vector<One> all;                         // those that stop by now are passed over
+  std::map<int32_t, std::vector<One>> by_node;  // cheapest first
+  std::set<std::pair<double, int32_t>> order;   // of the cheapest on a node
+  Time later;  // when the first that has not run for its pool's minimum may be
+  std::set<int32_t> protected_projects;  // that keep within their promise
+};
+
 // Victims are whole gangs of less standing: opportunistic ones; those of projects that use more
 // than they are promised, for a job within its project's promise; those of a lower priority in the
 // same project, or in one that has no promise kept by it. Those that lose the least work since
 // their last checkpoint go first. The place is proved with the victims gone; none more is taken
-// than this place needs. The cluster is left as it was. `later`: when the first that has not yet
-// run for its pool's minimum may be evicted; not touched when there is none.
-std::optional<Cover> find_cover(Cluster::State& state, const Queued& job, const Ask& ask, Time now,
-                                Time& later);
+// than this place needs. What those that are stopping hold must be free on the cells and quotas
+// when this is called; they are left as they were.
+std::optional<Cover> find_cover(Cluster::State& state, Candidates& candidates, const Queued& job,
+                                const Ask& ask, Time now);
 
 }  // namespace hearth::sched

@@ -241,6 +241,8 @@ Result<Filled> fill(const Trace& trace, const FillOptions& options) {
     while (next < options.at.size() &&
            static_cast<double>(asked) >= options.at[next] * static_cast<double>(there)) {
       filled.allocated.push_back(static_cast<double>(allocated) / static_cast<double>(there));
+      Cluster::State& state = cluster.state();
+      filled.fragmented.push_back(state.worth.fragmented(state.cells, trace.nodes.front().pool));
       ++next;
     }
   }

@@ -48,7 +48,8 @@ struct FillOptions {
   uint64_t seed = 42;
 };
 struct Filled {
-  std::vector<double> allocated, fragmented;  // parts of all GPUs, by `at`
+  std::vector<double> allocated;   // part of all GPUs, by `at`
+  std::vector<double> fragmented;  // part of the free GPUs that typical tasks cannot use
   int64_t decisions = 0;
   double seconds = 0;  // for all decisions
 };

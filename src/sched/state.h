@@ -78,7 +78,7 @@ struct Cluster::State {
   std::map<std::string, PoolPolicy> pools;
   std::unordered_set<std::string> equalized;
   Amounts all;  // of nodes that are open
-  std::unique_ptr<NodeValue> value;
+  Worth worth;
   size_t stopping = 0;
 
   // As if nothing ran; made when first asked for after the nodes have changed.
@@ -86,7 +86,7 @@ struct Cluster::State {
   Cells& idle_in_service();
   // Why it could not start even if nothing else ran and all were in service.
   const std::optional<Reason>& impossible(const Queued& queued);
-  Choice choice() { return {.cache = &cache, .value = value.get(), .equalized = &equalized}; }
+  Choice choice() { return {.cache = &cache, .worth = &worth, .equalized = &equalized}; }
   const PoolPolicy& policy(const std::string& pool) const;
   // Its priority less what its service so far costs it in that pool ("": in the first with levels).
   int64_t standing(const QueuedJob& job) const;

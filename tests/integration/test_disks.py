@@ -1,5 +1,6 @@
 """Disks that fill up, turn read-only or are no place for a database: said clearly, nothing lost."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -156,7 +157,8 @@ class Disks(MountCase):
         task = server.http("GET", "/api/v1/jobs/%s/tasks" % job).json()["items"][0]["id"]
         server.stop()
         for pid in pids_using(disk, task):
-            os.kill(pid, 9)
+            with contextlib.suppress(ProcessLookupError):  # it went by itself
+                os.kill(pid, 9)
         eventually(lambda: done("umount", disk), "the disk is free")
         done("e2fsck", "-fy", image)
         subprocess.run(["mount", "-o", "loop", image, disk], check=True)
