@@ -10,7 +10,7 @@ namespace {
 TEST(Trace, SaysWhereAFileIsWrong) {
   const auto text_of = [](const auto& result) { return result.ok() ? "" : result.error().detail; };
   EXPECT_EQ(text_of(read_openb_nodes("n.csv", "sn,cpu_milli,memory_mib,gpu,model\na,x,1,2,T4\n")),
-            "n.csv:2: cpu_milli is 'x', allowed is a number from 0 to 1e15");
+            "n.csv:2: cpu_milli is 'x', allowed is a number from 0 to 1e+09");
   EXPECT_EQ(text_of(read_openb_nodes("n.csv", "sn,cpu_milli\na,1,2\n")),
             "n.csv:2: has 3 fields, the first line names 2");
   EXPECT_EQ(

@@ -7,11 +7,17 @@
 
 #include "base/format.h"
 #include "base/units.h"
+#include "sched/cells.h"
 
 namespace hearth::sched {
 namespace {
 
 constexpr int64_t kPlenty = 1 << 20;  // CPUs; and MiB of memory: of nodes of which only GPUs count
+
+constexpr double kMostSeconds = 1e11;  // of a duration or a time; 3,000 years
+constexpr double kMostMiB = 1e9, kMostBytes = 1e15, kMostMilliCpus = 1e9, kMostGpusOfAll = 1e6;
+constexpr double kMostTasks = 100'000;         // of one job
+constexpr size_t kMostTasksOfAll = 1'000'000;  // of a trace
 
 // A table with a header line. Fields are not quoted in any of these formats.
 class Table {
@@ -52,19 +58,20 @@ class Table {
     if (!has(name)) return missing(name);
     return std::string(field(row, name));
   }
-  Result<double> number(size_t row, std::string_view name) const {
+  Result<double> number(size_t row, std::string_view name, double most = kMostSeconds) const {
     if (!has(name)) return missing(name);
     const std::string_view found = field(row, name);
     double value = 0;
     const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
     if (error != std::errc() || end != found.data() + found.size() || !std::isfinite(value) ||
-        value < 0 || value > 1e15)
-      return wrong(row, name, "a number from 0 to 1e15");
+        value < 0 || value > most)
+      return wrong(row, name, format("a number from 0 to {:g}", most));
     return value;
   }
-  Result<double> number_or(size_t row, std::string_view name, double other) const {
+  Result<double> number_or(size_t row, std::string_view name, double other,
+                           double most = kMostSeconds) const {
     if (field(row, name).empty()) return other;
-    return number(row, name);
+    return number(row, name, most);
   }
   Error wrong(size_t row, std::string_view name, std::string_view allowed) const {
     return Error{Code::invalid, format("{}:{}: {} is '{}', allowed is {}", file_, rows_[row].line,
@@ -86,6 +93,22 @@ class Table {
   std::string file_;
   std::vector<std::string_view> names_;
   std::vector<Row> rows_;
+};
+
+// A trace that fits in memory.
+class TaskCount {
+ public:
+  explicit TaskCount(const std::string& file) : file_(file) {}
+  Result<void> add(size_t tasks) {
+    tasks_ += tasks;
+    if (tasks_ <= kMostTasksOfAll) return {};
+    return Error{Code::too_large,
+                 format("{}: has more than {} tasks in all", file_, kMostTasksOfAll)};
+  }
+
+ private:
+  const std::string& file_;
+  size_t tasks_ = 0;
 };
 
 Time at(double seconds) {
@@ -139,7 +162,9 @@ std::optional<double> parse_elapsed(std::string_view text) {
     seconds = seconds * 60 + *value;
   }
   if (!days) return std::nullopt;
-  return *days * 86400 + seconds;
+  seconds += *days * 86400;
+  if (!(seconds >= 0 && seconds <= kMostSeconds)) return std::nullopt;
+  return seconds;
 }
 
 void sort_by_coming(std::vector<TraceJob>& jobs) {
@@ -164,8 +189,10 @@ TraceJob gpu_job(std::string id, double arrives, double runs, int64_t gpus) {
 // "gres/gpu=4" in "billing=8,cpu=8,gres/gpu=4,mem=32G,node=1".
 int64_t gpus_in_tres(std::string_view tres) {
   for (const auto part : split(tres, ',')) {
-    if (part.starts_with("gres/gpu="))
-      return static_cast<int64_t>(parse_number(part.substr(9)).value_or(0));
+    if (part.starts_with("gres/gpu=")) {
+      const double gpus = parse_number(part.substr(9)).value_or(0);
+      return gpus > 0 && gpus <= kMostGpusOfAll ? static_cast<int64_t>(gpus) : 0;
+    }
   }
   return 0;
 }
@@ -176,9 +203,10 @@ Result<std::vector<NodeInfo>> read_openb_nodes(const std::string& file, std::str
   const Table table = TRY(Table::read(file, text, ','));
   std::vector<NodeInfo> nodes;
   for (size_t row = 0; row < table.size(); ++row) {
-    const double cpus = TRY(table.number(row, "cpu_milli")) / 1000;
-    const auto memory = static_cast<int64_t>(TRY(table.number(row, "memory_mib"))) << 20;
-    const auto gpus = static_cast<int64_t>(TRY(table.number(row, "gpu")));
+    const double cpus = TRY(table.number(row, "cpu_milli", kMostMilliCpus)) / 1000;
+    const auto memory = static_cast<int64_t>(TRY(table.number(row, "memory_mib", kMostMiB))) << 20;
+    const auto gpus =
+        static_cast<int64_t>(TRY(table.number(row, "gpu", static_cast<double>(kMostGpus))));
     nodes.push_back(
         node_of(TRY(table.text(row, "sn")), cpus, memory, gpus, TRY(table.text(row, "model")), 0));
   }
@@ -197,10 +225,10 @@ Result<std::vector<TraceJob>> read_openb_pods(const std::string& file, std::stri
     one.job.queued_at = at(comes);
     one.runs = Duration::seconds(std::max(0.0, goes - comes));
     TaskNeed need{.role = "pod"};
-    need.milli_cpus = static_cast<int64_t>(TRY(table.number(row, "cpu_milli")));
-    need.memory_bytes = static_cast<int64_t>(TRY(table.number(row, "memory_mib"))) << 20;
-    const auto gpus = static_cast<int64_t>(TRY(table.number(row, "num_gpu")));
-    const auto milli = static_cast<int64_t>(TRY(table.number(row, "gpu_milli")));
+    need.milli_cpus = static_cast<int64_t>(TRY(table.number(row, "cpu_milli", kMostMilliCpus)));
+    need.memory_bytes = static_cast<int64_t>(TRY(table.number(row, "memory_mib", kMostMiB))) << 20;
+    const auto gpus = static_cast<int64_t>(TRY(table.number(row, "num_gpu", kMostGpusOfAll)));
+    const auto milli = static_cast<int64_t>(TRY(table.number(row, "gpu_milli", kWholeGpu)));
     need.gpu_share_milli = gpus == 1 ? std::clamp<int64_t>(milli, 1, 1000) : 1000;
     need.milli_gpus = gpus * need.gpu_share_milli;
     for (const auto model : split(table.field(row, "gpu_spec"), '|')) {
@@ -221,9 +249,9 @@ Result<std::vector<TraceJob>> read_philly(const std::string& file, std::string_v
     if (!vc.empty() && cluster != vc) continue;
     const auto comes = parse_moment(table.field(row, "submit_time"));
     if (!comes) return table.wrong(row, "submit_time", "YYYY-MM-DD HH:MM:SS");
-    jobs.push_back(gpu_job(format("{}-{:06}", cluster, row), *comes,
-                           TRY(table.number(row, "duration_s")),
-                           static_cast<int64_t>(TRY(table.number(row, "num_gpus")))));
+    jobs.push_back(
+        gpu_job(format("{}-{:06}", cluster, row), *comes, TRY(table.number(row, "duration_s")),
+                static_cast<int64_t>(TRY(table.number(row, "num_gpus", kMostGpusOfAll)))));
     jobs.back().job.owner = cluster;
   }
   sort_by_coming(jobs);
@@ -238,10 +266,13 @@ Result<std::vector<TraceJob>> read_philly(const std::string& file, std::string_v
 Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_view text,
                                          int64_t gpus_per_node) {
   const Table table = TRY(Table::read(file, text, ','));
+  TaskCount tasks(file);
   std::vector<TraceJob> jobs;
   for (size_t row = 0; row < table.size(); ++row) {
-    const auto count = static_cast<int64_t>(TRY(table.number(row, "count")));
-    const auto replicas = static_cast<int64_t>(TRY(table.number(row, "replicas")));
+    const auto count = static_cast<int64_t>(TRY(table.number(row, "count", kMostTasks)));
+    const auto replicas = static_cast<int64_t>(TRY(table.number(row, "replicas", kMostTasks)));
+    if (replicas < 1) return table.wrong(row, "replicas", "1 or more");
+    TRY(tasks.add(static_cast<size_t>(count) * static_cast<size_t>(replicas)));
     const auto runs = parse_duration(table.field(row, "ttl"));
     if (!runs.ok()) return table.wrong(row, "ttl", "a duration such as 2m");
     for (int64_t i = 0; i < count; ++i) {
@@ -260,6 +291,7 @@ Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_vi
 
 Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, '|'));
+  TaskCount tasks(file);
   std::vector<TraceJob> jobs;
   for (size_t row = 0; row < table.size(); ++row) {
     const std::string id = TRY(table.text(row, "JobID"));
@@ -268,9 +300,9 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
     if (!comes) return table.wrong(row, "Submit", "YYYY-MM-DDTHH:MM:SS");
     const auto runs = parse_elapsed(table.field(row, "Elapsed"));
     if (!runs) return table.wrong(row, "Elapsed", "[DD-]HH:MM:SS");
-    const auto nodes =
-        std::max<int64_t>(1, static_cast<int64_t>(TRY(table.number_or(row, "NNodes", 1))));
-    const double cpus = TRY(table.number_or(row, "ReqCPUS", 1));
+    const auto nodes = std::max<int64_t>(
+        1, static_cast<int64_t>(TRY(table.number_or(row, "NNodes", 1, kMostTasks))));
+    const double cpus = TRY(table.number_or(row, "ReqCPUS", 1, kMostGpusOfAll));
     TraceJob one = gpu_job(id, *comes, *runs, 0);
     one.job.owner = std::string(table.field(row, "User"));
     if (const auto name = table.field(row, "JobName"); !name.empty()) one.job.name = name;
@@ -278,7 +310,8 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
       one.job.project = account;
     TaskNeed need = one.job.tasks.front();
     need.milli_cpus = std::llround(cpus * 1000 / static_cast<double>(nodes));
-    need.milli_gpus = gpus_in_tres(table.field(row, "AllocTRES")) * 1000 / nodes;
+    need.milli_gpus = gpus_in_tres(table.field(row, "AllocTRES")) * kWholeGpu / nodes;
+    TRY(tasks.add(static_cast<size_t>(nodes)));
     one.job.tasks.assign(static_cast<size_t>(nodes), need);
     for (int64_t rank = 0; rank < nodes; ++rank)
       one.job.tasks[static_cast<size_t>(rank)].rank = rank;
@@ -290,6 +323,7 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
 
 Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
+  TaskCount count(file);
   std::vector<TraceJob> jobs;
   for (size_t row = 0; row < table.size(); ++row) {
     TraceJob one = gpu_job(format("job-{:06}", row), TRY(table.number(row, "submit_seconds")),
@@ -298,19 +332,22 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
     if (const auto project = table.field(row, "project"); !project.empty())
       one.job.project = project;
     one.job.owner = std::string(table.field(row, "user"));
-    one.job.priority = static_cast<int64_t>(TRY(table.number_or(row, "priority", 50)));
+    one.job.priority = static_cast<int64_t>(TRY(table.number_or(row, "priority", 50, 100)));
     TaskNeed need{.role = "worker"};
-    need.milli_cpus = std::llround(TRY(table.number_or(row, "cpus", 1)) * 1000);
-    need.memory_bytes = static_cast<int64_t>(TRY(table.number_or(row, "memory_bytes", 0)));
+    need.milli_cpus = std::llround(TRY(table.number_or(row, "cpus", 1, kMostGpusOfAll)) * 1000);
+    need.memory_bytes =
+        static_cast<int64_t>(TRY(table.number_or(row, "memory_bytes", 0, kMostBytes)));
     const double share = TRY(table.number_or(row, "gpu_share", 1));
     if (share <= 0 || share > 1) return table.wrong(row, "gpu_share", "more than 0, at most 1");
     need.gpu_share_milli = std::llround(share * 1000);
-    need.milli_gpus = std::llround(TRY(table.number_or(row, "gpus", 0))) * need.gpu_share_milli;
+    need.milli_gpus =
+        std::llround(TRY(table.number_or(row, "gpus", 0, kMostGpusOfAll))) * need.gpu_share_milli;
     for (const auto model : split(table.field(row, "gpu_model"), '|')) {
       if (!model.empty()) need.gpu_model.emplace_back(model);
     }
     const double tasks = TRY(table.number_or(row, "tasks", 1));
-    if (tasks < 1 || tasks > 100'000) return table.wrong(row, "tasks", "1 to 100000");
+    if (tasks < 1 || tasks > kMostTasks) return table.wrong(row, "tasks", "1 to 100000");
+    TRY(count.add(static_cast<size_t>(tasks)));
     one.job.tasks.assign(static_cast<size_t>(tasks), need);
     for (size_t i = 0; i < one.job.tasks.size(); ++i)
       one.job.tasks[i].rank = static_cast<int64_t>(i);

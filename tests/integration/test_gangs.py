@@ -388,6 +388,59 @@ class Torch(GangCase):
         self.assertEqual(self.server.wait(job)["state"], "cancelled")
 
 
+# Counts on from its last checkpoint; one step takes 0.1 s, one in ten is saved.
+COUNTS = """
+import os, time, hearth
+resumed = os.environ.get("HEARTH_RESUME_FROM")
+step = int(open(os.path.join(resumed, "step")).read()) + 1 if resumed else 0
+while True:
+    print("step", step, flush=True)
+    if step % 10 == 9:
+        with hearth.checkpoint(step=step) as d:
+            (d / "step").write_text(str(step))
+    step += 1
+    time.sleep(0.1)
+"""
+
+
+class Eviction(GangCase):
+    MINIMUM_RUN = 60  # seconds; of a pool that says nothing else
+
+    def test_a_gang_makes_room_for_one_of_higher_priority_and_goes_on(self):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        with open(os.path.join(folder, "counts.py"), "w", encoding="utf-8") as file:
+            file.write(COUNTS)
+        low = self.server.submit(gang_text(
+            "exec python3 counts.py", 2, "low", resources="{cpus: 0.1, gpus: 2}", priority=10,
+            code=".", outputs="{checkpoints: {path: ckpt, keep: 3}}"), folder=folder)
+        eventually(lambda: self.server.json("job", "show", low)["state"] == "running", "it runs")
+        began = time.time()
+        high = self.server.submit(gang_text("sleep 1", 1, "high", priority=90,
+                                            resources="{cpus: 0.1, gpus: 2}"))
+        # Not before its minimum run; until then the other says what it lacks.
+        reason = self.server.json("job", "show", high)["reason"]
+        self.assertEqual(reason["code"], "gpus_short", reason)
+        eventually(lambda: self.server.json("job", "show", low)["attempts"] == 2,
+                   "it was evicted, and goes on", 120 + self.MINIMUM_RUN)
+        self.assertGreater(time.time() - began, self.MINIMUM_RUN - 10)
+        self.assertEqual(self.server.wait(high)["state"], "succeeded")
+        attempts = self.server.http("GET", "/api/v1/jobs/%s/attempts" % low).json()["items"]
+        first = min(attempts, key=lambda one: one["number"])
+        self.assertEqual(first["failure"]["class"], "preemption", first)
+        before = self.steps(low, 1)
+        after = eventually(lambda: self.steps(low, 2), "it counts on")
+        # What it did since its last checkpoint is done again, and no more.
+        self.assertGreater(after[0], 0)
+        self.assertEqual(after[0] % 10, 0)
+        self.assertLessEqual(before[-1] - after[0], 2 * 10, (before[-1], after[0]))
+        self.server.ok("job", "cancel", low)
+        self.assertEqual(self.server.wait(low)["state"], "cancelled")
+
+    def steps(self, job, attempt):
+        lines = self.server.lines(job, "--attempt", str(attempt), "--rank", "0")
+        return [int(line.split()[-1]) for line in lines if "step" in line]
+
+
 class ServerDeath(GangCase):
     POINTS = 8
 

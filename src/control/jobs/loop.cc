@@ -121,11 +121,7 @@ void JobLoop::run() {
 }
 
 Result<void> JobLoop::load_all() {
-  for (const NodeInfo& node : TRY(executor_.topology())) {
-    apply(sched::NodeChanged{node});
-    // Evictions are planned by sched, but not carried out here yet.
-    apply(sched::PoolChanged{{.pool = node.pool, .preempts = false}});
-  }
+  for (const NodeInfo& node : TRY(executor_.topology())) apply(sched::NodeChanged{node});
   std::vector<Job> jobs;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     last_seq_ = TRY(db::last_event_seq(session));
@@ -141,12 +137,20 @@ Result<void> JobLoop::load_all() {
     }
     TRY(context_.database.read([&](db::Session& session) -> Result<void> {
       const auto attempt = TRY(db::Table<Attempt>::need(session, job.attempt_id));
+      bool makes_room = false;
       for (const Task& task :
-           TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt.id})))
+           TRY(db::Table<Task>::select(session, "WHERE attempt_id = $1", {attempt.id}))) {
         open_[attempt.id].insert(task.id);
+        makes_room = makes_room || task.stop_class == word(FailureClass::preemption);
+      }
       active_[attempt.id] = job.id;
       apply(sched::AttemptStarted{attempt.id, attempt.pool, sched::queued_job(job), attempt.places,
                                   attempt.created_at});
+      // Whoever was evicted before this server started makes room all the same.
+      if (makes_room) {
+        evicted_.insert(attempt.id);
+        apply(sched::AttemptStopping{attempt.id});
+      }
       return {};
     }));
   }
@@ -206,6 +210,11 @@ Result<bool> JobLoop::read_events() {
     events = TRY(db::events_since(session, last_seq_, kEventsAtOnce));
     for (const Event& event : events) {
       if (event.kind.starts_with("job.")) jobs.insert(event.id);
+      if (event.kind == "checkpoint.added") {
+        // An eviction would cost its job the work since then.
+        const auto saved = TRY(db::Table<Checkpoint>::get(session, event.id));
+        if (saved) apply(sched::AttemptSaved{saved->attempt_id, event.time});
+      }
       if (!event.kind.starts_with("task.")) continue;
       const auto task = TRY(db::Table<Task>::get(session, event.id));
       if (task) jobs.insert(task->job_id);
@@ -264,6 +273,16 @@ Result<void> JobLoop::update_job(const std::string& job_id) {
   return {};
 }
 
+namespace {
+
+bool no_fault_of_its_own(const Failure& failure) {
+  return failure.failure_class == FailureClass::node ||
+         failure.failure_class == FailureClass::preemption ||
+         failure.failure_class == FailureClass::lost;
+}
+
+}  // namespace
+
 void JobLoop::follow(const Reconciled& r) {
   const Job& job = r.job;
   for (const std::string& task : r.stop_tasks) context_.signals.notify(task_topic(task));
@@ -277,13 +296,16 @@ void JobLoop::follow(const Reconciled& r) {
   }
   const bool over = finished(job.state) || job.state == JobState::queued;
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
-    apply(sched::AttemptEnded{job.attempt_id});
+    apply(sched::AttemptEnded{job.attempt_id, context_.clock.now()});
     force_at_.erase(job.attempt_id);
     evicted_.erase(job.attempt_id);
   }
   if (job.state == JobState::queued) {
     queued_.insert(job.id);
-    apply(sched::JobQueued{sched::queued_job(job)});
+    sched::QueuedJob waiting = sched::queued_job(job);
+    waiting.lost_place =
+        r.attempt && r.attempt->failure && no_fault_of_its_own(*r.attempt->failure);
+    apply(sched::JobQueued{std::move(waiting)});
   } else if (queued_.erase(job.id) > 0) {
     apply(sched::JobGone{job.id});
   }
@@ -301,6 +323,11 @@ Result<void> JobLoop::carry_out_plan() {
   }
   wake_at_ = plan.wake_at;
   TRY(evict_attempts(plan.evictions));
+  for (sched::Hold& hold : plan.holds) {
+    // What the evicted leave is for this job, whoever comes in between.
+    if (hold.preempts)
+      apply(sched::JobReserved{hold.job_id, std::move(hold.pool), std::move(hold.places)});
+  }
   for (size_t i = 0; i < plan.starts.size(); i += kStartsAtOnce) {
     const auto first = plan.starts.begin() + static_cast<ptrdiff_t>(i);
     const auto last =
@@ -310,7 +337,7 @@ Result<void> JobLoop::carry_out_plan() {
   return write_reasons(plan.reasons);
 }
 
-// Their place is free when they have ended; until then the plan says the same again.
+// Their place is free when they have ended; it is kept for whom they were evicted.
 Result<void> JobLoop::evict_attempts(const std::vector<sched::Eviction>& evictions) {
   for (const sched::Eviction& eviction : evictions) {
     const std::string& id = eviction.attempt_id;
@@ -323,6 +350,7 @@ Result<void> JobLoop::evict_attempts(const std::vector<sched::Eviction>& evictio
       return {};
     }));
     evicted_.insert(id);
+    apply(sched::AttemptStopping{id});
     if (told.empty()) continue;
     for (const std::string& task : told) context_.signals.notify(task_topic(task));
     force_at_[id] = context_.clock.now() + kGrace + kStopPatience;
