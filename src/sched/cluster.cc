@@ -79,7 +79,7 @@ struct Apply {
     leave_queue(state, event.job.id);
     const QueuedJob& job = event.job;
     // What comes for the first time tells what will come.
-    if (!job.id.empty() && !job.lost_place && job.served == 0) {
+    if (!event.draft && !job.lost_place && job.served == 0) {
       for (const TaskNeed& task : job.tasks)
         state.worth.arrived(job.pool, need_of(task, state.cells.models()));
     }

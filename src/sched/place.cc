@@ -116,7 +116,9 @@ ModelMask models_in(const Cells& cells, const Ask& ask) {
 
 std::vector<FitCache::Entry>& FitCache::of(const Need& need, size_t nodes) {
   const auto at = classes_.find(need);
-  if (at == classes_.end() && classes_.size() == kMostClasses) classes_.clear();
+  const size_t most =
+      std::clamp(kMostEntries / std::max<size_t>(1, nodes), size_t{1}, kMostClasses);
+  if (at == classes_.end() && classes_.size() >= most) classes_.clear();
   auto& entries = classes_[need];
   if (entries.size() < nodes) entries.resize(nodes);
   return entries;

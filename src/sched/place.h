@@ -45,7 +45,7 @@ class FitCache {
     Fit fit;
     Leftover left;
   };
-  static constexpr size_t kMostClasses = 512;
+  static constexpr size_t kMostClasses = 512, kMostEntries = size_t{1} << 20;  // about 60 MB
   std::vector<Entry>& of(const Need& need, size_t nodes);
 
  private:

@@ -82,6 +82,7 @@ struct NodeGone {
 };
 struct JobQueued {
   QueuedJob job;
+  bool draft = false;  // only asked about: says nothing of what will come
 };
 struct JobGone {  // cancelled, deleted, or started
   std::string job_id;

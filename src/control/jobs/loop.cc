@@ -70,7 +70,7 @@ std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
 
 Reason JobLoop::would_wait(sched::QueuedJob job) {
   const std::lock_guard lock(mutex_);
-  cluster_.apply(sched::JobQueued{job});
+  cluster_.apply(sched::JobQueued{job, true});
   const sched::Plan plan = sched::plan(cluster_, context_.clock.now());
   cluster_.apply(sched::JobGone{job.id});
   for (const sched::Start& start : plan.starts)
