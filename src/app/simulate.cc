@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "app/commands.h"
 #include "base/format.h"
@@ -170,10 +173,37 @@ double ideal_seconds(const Trace& trace) {
   return std::max(longest, gpus == 0 ? 0 : gpu_seconds / gpus);
 }
 
+// Of the jobs of one task that some switch could hold whole, the part that lies in one; nothing
+// when the nodes have no switches or no such job ran.
+std::optional<double> inside_one_switch(const Trace& trace, const sched::Simulated& done) {
+  std::map<std::string, std::map<std::string, std::string>> link_of;  // by node, by GPU
+  std::map<std::string, int64_t> sizes;
+  for (const NodeInfo& node : trace.nodes) {
+    for (const Gpu& gpu : node.gpus) {
+      if (gpu.link.empty()) return std::nullopt;
+      link_of[node.name][gpu.uuid] = gpu.link;
+      ++sizes[node.name + "/" + gpu.link];
+    }
+  }
+  int64_t largest = 0, jobs = 0, inside = 0;
+  for (const auto& [link, size] : sizes) largest = std::max(largest, size);
+  for (const sched::JobOutcome& job : done.jobs) {
+    if (job.places.size() != 1 || job.gpus < 2 || job.gpus > largest) continue;
+    std::set<std::string> links;
+    for (const std::string& gpu : job.places[0].gpus)
+      links.insert(link_of[job.places[0].node][gpu]);
+    ++jobs;
+    inside += links.size() == 1;
+  }
+  if (jobs == 0) return std::nullopt;
+  return 100.0 * static_cast<double>(inside) / static_cast<double>(jobs);
+}
+
 Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json) {
   sched::SimulateOptions options;
   options.pools = {TRY(policy_of(args, trace))};
   options.predict = args.predict;
+  if (!args.start_cost.empty()) options.start_cost = TRY(parse_duration(args.start_cost));
   cli::Progress progress("Replaying", static_cast<int64_t>(trace.jobs.size()),
                          cli::Progress::Unit::things);
   options.progress = [&](double part) {
@@ -194,6 +224,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   const double makespan = (done.last - done.first).seconds(), ideal = ideal_seconds(trace);
   double gpus = 0;
   for (const NodeInfo& node : trace.nodes) gpus += static_cast<double>(node.gpus.size());
+  const auto inside = inside_one_switch(trace, done);
   const double used = makespan > 0 && gpus > 0 ? done.gpu_seconds / (makespan * gpus) : 0;
   if (json) {
     std::printf(
@@ -217,6 +248,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
       "%lld evictions\n",
       done.jobs.size(), words(makespan).c_str(), words(ideal).c_str(), used * 100,
       static_cast<long long>(done.evictions));
+  if (inside) std::printf("%.1f %% of the jobs that fit one switch lay in one\n", *inside);
   if (never > 0) std::printf("%zu jobs never started: they do not fit this cluster\n", never);
   return 0;
 }

@@ -73,7 +73,8 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
               "of the jobs: hearth, openb, philly, gang or sacct")
       .option(args->jobs, "--jobs", "FILE", "what came when and ran for how long")
       .option(args->nodes, "--nodes", "FILE", "the cluster, as openb lists it")
-      .option(args->cluster, "--cluster", "NODESxGPUS", "the cluster, such as 3x8")
+      .option(args->cluster, "--cluster", "NODESxGPUS[/SWITCHES]", "the cluster, such as 3x8")
+      .option(args->start_cost, "--start-cost", "DURATION", "from each start until work goes on")
       .option(args->fill, "--fill", "TIMES",
               "nothing leaves: until so many times the GPUs there are were asked for, such as 1.3")
       .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")

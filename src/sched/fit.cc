@@ -75,6 +75,16 @@ bool breaks_clean(const Node& node, GpuMask taken) {
   });
 }
 
+// A cell with few left serves few others: it is used up first, wherever it lies.
+uint8_t left_in_cells(const Node& node, GpuMask taken) {
+  if (node.links.size() < 2) return 0;
+  int64_t left = 0;
+  for (const GpuMask cell : node.links) {
+    if ((cell & taken) != 0) left += count_bits(cell & node.whole & ~taken);
+  }
+  return static_cast<uint8_t>(left);
+}
+
 std::optional<Fit> fit_whole(const Node& node, const Need& need, GpuMask free) {
   Fit found;
   if (const GpuMask cell = best_cell(node, node.links, free, need.gpus); cell != 0) {
@@ -91,6 +101,7 @@ std::optional<Fit> fit_whole(const Node& node, const Need& need, GpuMask free) {
     found.span = 2;
   }
   found.breaks = breaks_clean(node, found.gpus);
+  found.left = left_in_cells(node, found.gpus);
   return found;
 }
 

@@ -27,6 +27,7 @@ struct Fit {
   int64_t milli = kWholeGpu;
   uint8_t span = 0;     // 0: within one link cell, 1: one NUMA node, 2: across
   bool breaks = false;  // takes a part of a clean link cell
+  uint8_t left = 0;     // GPUs left whole in the link cells it touches, where there are several
 };
 
 // GPUs of the node that this task could use as they are now, each by itself.

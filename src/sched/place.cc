@@ -47,7 +47,8 @@ class Single {
     const std::function<bool(uint32_t)> as_good = [&](uint32_t index) {
       const FitCache::Entry& other = entries[index];
       return choice_.allowed(static_cast<int32_t>(index)) && other.fits &&
-             other.fit.span == entry.fit.span && other.fit.breaks == entry.fit.breaks;
+             other.fit.span == entry.fit.span && other.fit.breaks == entry.fit.breaks &&
+             other.fit.left == entry.fit.left;
     };
     if (!by_worth(pool, &as_good, node, entry)) return true;
     return true;
@@ -92,6 +93,7 @@ class Single {
   static bool better(const FitCache::Entry& a, const FitCache::Entry& b, bool spreads) {
     if (a.fit.span != b.fit.span) return a.fit.span < b.fit.span;
     if (a.fit.breaks != b.fit.breaks) return b.fit.breaks;
+    if (a.fit.left != b.fit.left) return a.fit.left < b.fit.left;
     return spreads ? b.left < a.left : a.left < b.left;
   }
 

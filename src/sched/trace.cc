@@ -16,6 +16,7 @@ constexpr int64_t kPlenty = 1 << 20;  // CPUs; and MiB of memory: of nodes of wh
 
 constexpr double kMostSeconds = 1e11;  // of a duration or a time; 3,000 years
 constexpr double kMostMiB = 1e9, kMostBytes = 1e15, kMostMilliCpus = 1e9, kMostGpusOfAll = 1e6;
+constexpr int64_t kMostNodes = 100'000;
 constexpr double kMostTasks = 100'000;         // of one job
 constexpr size_t kMostTasksOfAll = 1'000'000;  // of a trace
 
@@ -358,22 +359,33 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
 }
 
 Result<std::vector<NodeInfo>> cluster_of(std::string_view shape) {
-  int64_t nodes = 0, gpus = 0;
-  const size_t times = shape.find('x');
+  int64_t nodes = 0, gpus = 0, switches = 1;
   const auto whole = [](std::string_view text, int64_t& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size();
   };
-  if (times == std::string_view::npos || !whole(shape.substr(0, times), nodes) ||
-      !whole(shape.substr(times + 1), gpus) || nodes < 1 || nodes > 100'000 || gpus < 0 ||
-      gpus > 64)
-    return Error{Code::invalid,
-                 format("a cluster is NODESxGPUS, such as 3x8 (1 to 100000 nodes of 0 to 64 GPUs "
-                        "each), not '{}'",
-                        shape)};
+  const size_t times = shape.find('x');
+  const std::string_view node = shape.substr(times == std::string_view::npos ? 0 : times + 1);
+  const size_t parts = node.find('/');
+  const bool read = times != std::string_view::npos && whole(shape.substr(0, times), nodes) &&
+                    whole(node.substr(0, parts), gpus) &&
+                    (parts == std::string_view::npos || whole(node.substr(parts + 1), switches));
+  if (!read || nodes < 1 || nodes > kMostNodes || gpus < 0 ||
+      gpus > static_cast<int64_t>(kMostGpus) || switches < 1 ||
+      switches > std::max<int64_t>(1, gpus))
+    return Error{
+        Code::invalid,
+        format("a cluster is NODESxGPUS, such as 3x8, or NODESxGPUS/SWITCHES, such as 3x8/2 "
+               "(1 to {} nodes of 0 to {} GPUs each), not '{}'",
+               kMostNodes, kMostGpus, shape)};
   std::vector<NodeInfo> made;
-  for (int64_t i = 0; i < nodes; ++i)
-    made.push_back(node_of(format("n{:05}", i), kPlenty, kPlenty << 20, gpus, "GPU", 0));
+  for (int64_t i = 0; i < nodes; ++i) {
+    NodeInfo one = node_of(format("n{:05}", i), kPlenty, kPlenty << 20, gpus, "GPU", 0);
+    for (Gpu& gpu : one.gpus) {
+      if (switches > 1) gpu.link = format("{}", gpu.index * switches / gpus);
+    }
+    made.push_back(std::move(one));
+  }
   return made;
 }
 
