@@ -125,7 +125,7 @@ class Planner {
       return wake(job.not_before);
     }
     if (const auto kept = reserved_.find(job.id); kept != reserved_.end())
-      return consider_reserved(queued, kept->second);
+      return consider_reserved(project, queued, kept->second);
     // What failed for one of this shape fails for the next: what is free only shrinks in a plan.
     const Key key{project_of(queued, project), state_.standing(job), queued.shape};
     if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job))
@@ -154,12 +154,16 @@ class Planner {
     if (!hold_ && !state_.has_levels()) hold(queued);
   }
 
-  void consider_reserved(Queued& queued, const Reservation& kept) {
+  void consider_reserved(int32_t project, Queued& queued, const Reservation& kept) {
     stopping_ones_hold();
     const bool there = std::all_of(kept.grants.begin(), kept.grants.end(),
                                    [&](const Grant& g) { return state_.cells.covered(g); }) &&
                        (kept.project < 0 || !state_.quotas.passed_limit(kept.project));
     if (there) return start(queued.job, kept.grants);
+    // Room elsewhere, by chance, is better than waiting for those that still save their work.
+    take(kept, -1);
+    if (try_start(project, queued)) return;
+    take(kept, +1);
     Reason reason{"preempting", {{"victims", static_cast<double>(state_.stopping)}}, "", ""};
     wait_behind(queued.job, std::move(reason));
     plan_.holds.push_back(hold_of(queued.job, kept.grants, true));
