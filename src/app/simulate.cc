@@ -203,6 +203,10 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   sched::SimulateOptions options;
   options.pools = {TRY(policy_of(args, trace))};
   options.predict = args.predict;
+  if (!args.projects.empty()) {
+    const std::string text = TRY(os::read_file(args.projects, kLargestTrace));
+    options.projects = TRY(sched::read_projects(args.projects, text));
+  }
   if (!args.start_cost.empty()) options.start_cost = TRY(parse_duration(args.start_cost));
   cli::Progress progress("Replaying", static_cast<int64_t>(trace.jobs.size()),
                          cli::Progress::Unit::things);

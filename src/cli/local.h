@@ -57,7 +57,7 @@ struct ImportArgs {  // `import mlflow SOURCE`
   bool dry_run = false;
 };
 struct SimulateArgs {  // `simulate`
-  std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc, start_cost;
+  std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc, start_cost, projects;
   std::optional<int64_t> limit;
   std::vector<std::string> levels;  // --level HOURS
   bool predict = false, run_to_end = false;

@@ -74,6 +74,7 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->jobs, "--jobs", "FILE", "what came when and ran for how long")
       .option(args->nodes, "--nodes", "FILE", "the cluster, as openb lists it")
       .option(args->cluster, "--cluster", "NODESxGPUS[/SWITCHES]", "the cluster, such as 3x8")
+      .option(args->projects, "--projects", "FILE", "guarantees and limits, one project a line")
       .option(args->start_cost, "--start-cost", "DURATION", "from each start until work goes on")
       .option(args->fill, "--fill", "TIMES",
               "nothing leaves: until so many times the GPUs there are were asked for, such as 1.3")

@@ -55,6 +55,17 @@ TEST(Trace, ReadsEachFormat) {
   EXPECT_EQ((*own)[1].job.tasks[0].milli_gpus, 500);
 }
 
+TEST(Trace, ReadsProjects) {
+  const auto read =
+      read_projects("p", "project,parent,guaranteed_gpus,limit_gpus\na,top,2,\ntop,,,8\n");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ((*read)[0].parent, "top");
+  EXPECT_EQ((*read)[0].guaranteed.milli_gpus, 2000);
+  EXPECT_FALSE((*read)[0].limit.milli_gpus.has_value());
+  EXPECT_EQ((*read)[1].limit.milli_gpus, 8000);
+  EXPECT_FALSE(read_projects("p", "project,weight\na,0\n").ok());
+}
+
 Trace philly(const std::string& rows, std::string_view cluster) {
   Trace trace;
   trace.nodes = cluster_of(cluster).value();

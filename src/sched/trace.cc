@@ -358,6 +358,28 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
   return jobs;
 }
 
+Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::string_view text) {
+  const Table table = TRY(Table::read(file, text, ','));
+  std::vector<ProjectQuota> projects;
+  for (size_t row = 0; row < table.size(); ++row) {
+    ProjectQuota quota{.name = TRY(table.text(row, "project"))};
+    quota.parent = std::string(table.field(row, "parent"));
+    quota.weight = TRY(table.number_or(row, "weight", 1, 1e6));
+    if (quota.weight <= 0) return table.wrong(row, "weight", "more than 0");
+    const auto amount = [&](std::string_view column, std::optional<int64_t>& into) -> Result<void> {
+      if (table.field(row, column).empty()) return {};
+      into = std::llround(TRY(table.number(row, column, kMostGpusOfAll)) * 1000);
+      return {};
+    };
+    TRY(amount("guaranteed_gpus", quota.guaranteed.milli_gpus));
+    TRY(amount("limit_gpus", quota.limit.milli_gpus));
+    TRY(amount("guaranteed_cpus", quota.guaranteed.milli_cpus));
+    TRY(amount("limit_cpus", quota.limit.milli_cpus));
+    projects.push_back(std::move(quota));
+  }
+  return projects;
+}
+
 Result<std::vector<NodeInfo>> cluster_of(std::string_view shape) {
   int64_t nodes = 0, gpus = 0, switches = 1;
   const auto whole = [](std::string_view text, int64_t& value) {

@@ -38,6 +38,10 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
 // Hearth's own: `submit_seconds,duration_seconds,project,user,name,priority,tasks,cpus,
 // memory_bytes,gpus,gpu_share,gpu_model`; columns by their names, all but the first two optional.
 Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text);
+// The tree of projects:
+// `project,parent,weight,guaranteed_gpus,limit_gpus,guaranteed_cpus,limit_cpus`; columns by their
+// names, all but the first optional; an empty field promises or bounds nothing.
+Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::string_view text);
 // "3x8": nodes of so many GPUs, with CPUs and memory that are never short; "3x8/2": of two switches
 // each.
 Result<std::vector<NodeInfo>> cluster_of(std::string_view shape);

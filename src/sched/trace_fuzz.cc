@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hearth::sched;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   ignore(read_openb_nodes("nodes", text));
+  ignore(read_projects("projects", text));
   check(read_openb_pods("pods", text));
   check(read_philly("philly", text, "", 0));
   check(read_gangs("gangs", text, 8));
