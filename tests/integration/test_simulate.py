@@ -1,0 +1,70 @@
+"""`hearth simulate`: recorded work through the scheduler, and its answers for programs."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from harness import BIN
+
+
+class Simulate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hearth-it-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def file(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def simulate(self, *words):
+        return subprocess.run([BIN, "simulate", *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+
+    def answer(self, *words):
+        done = self.simulate(*words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_replay_says_how_long_jobs_waited(self):
+        jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,100,8\n10,50,8\n")
+        found = self.answer("--jobs", jobs, "--cluster", "1x8")
+        self.assertEqual(found["jct_seconds"]["mean"], (100 + 140) / 2)
+        self.assertEqual(found["wait_seconds"]["p99"], 90)
+        self.assertEqual((found["preemptions"], found["makespan_seconds"]), (0, 150))
+        for_people = self.simulate("--jobs", jobs, "--cluster", "1x8")
+        self.assertIn("2 jobs in 2 m 30 s", for_people.stdout)
+
+    def test_gangs_of_whole_nodes(self):
+        jobs = self.file("gangs.csv", "count,replicas,ttl\n1,2,2m\n2,1,2m\n")
+        found = self.answer("--format", "gang", "--jobs", jobs, "--cluster", "2x8")
+        self.assertEqual((found["makespan_seconds"], found["ideal_seconds"]), (240, 240))
+
+    def test_a_fill_counts_what_was_asked_for(self):
+        nodes = self.file("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\na,64000,262144,4,T4\n")
+        jobs = self.file("pods.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+                         "p,1000,1024,1,500,\nq,1000,1024,1,1000,T4\n")
+        found = self.answer("--format", "openb", "--nodes", nodes, "--jobs", jobs, "--fill", "1.3",
+                            "--seeds", "42-44")
+        self.assertEqual(found["seeds"], [42, 43, 44])
+        self.assertEqual(sorted(found["allocated_percent"]), ["100", "130", "95"])
+        self.assertLessEqual(found["allocated_percent"]["130"]["mean"], 100)
+        self.assertGreater(found["decisions_per_second"], 0)
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        bad = self.file("bad.csv", "submit_seconds,duration_seconds\n0,soon\n")
+        done = self.simulate("--jobs", bad, "--cluster", "1x8")
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("bad.csv:2: duration_seconds is 'soon', allowed is a number", done.stderr)
+        done = self.simulate("--jobs", bad, "--cluster", "8")
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("a cluster is NODESxGPUS", done.stderr)
+        self.assertEqual(self.simulate("--jobs", bad).returncode, 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
