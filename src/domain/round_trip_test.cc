@@ -65,7 +65,8 @@ class Filler {
       case Kind::map:
         type.clear(object);
         for (uint64_t n = random_.below(4); n > 0; --n)
-          fill_item(*type.item, type.map_insert(object, text()));
+          fill_item(*type.item,
+                    type.map_insert(object, text() + std::to_string(n)));  // no key twice
         return;
       case Kind::object:
         return fill_fields(type, object);
