@@ -235,10 +235,11 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
         "{\"jct_seconds\":%s,\"wait_seconds\":%s,\"preemptions\":%lld,"
         "\"makespan_seconds\":%.1f,\"ideal_seconds\":%.1f,\"gpus_used\":%.4f,\"jobs\":%zu,"
         "\"never_started\":%zu,\"plans\":%lld,\"plan_seconds\":%.3f,"
-        "\"slowest_plan_seconds\":%.4f}\n",
+        "\"slowest_plan_seconds\":%.4f%s}\n",
         spread_json(jct).c_str(), spread_json(waits).c_str(),
         static_cast<long long>(done.evictions), makespan, ideal, used, done.jobs.size(), never,
-        static_cast<long long>(done.plans), done.plan_seconds, done.slowest_plan_seconds);
+        static_cast<long long>(done.plans), done.plan_seconds, done.slowest_plan_seconds,
+        inside ? format(",\"one_switch_percent\":{:.2f}", *inside).c_str() : "");
     return 0;
   }
   const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };

@@ -39,6 +39,12 @@ class Simulate(unittest.TestCase):
         for_people = self.simulate("--jobs", jobs, "--cluster", "1x8")
         self.assertIn("2 jobs in 2 m 30 s", for_people.stdout)
 
+    def test_jobs_lie_inside_a_switch(self):
+        jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,9,2\n1,9,3\n2,9,2\n")
+        found = self.answer("--jobs", jobs, "--cluster", "1x8/2")
+        self.assertEqual(found["one_switch_percent"], 100)
+        self.assertNotIn("one_switch_percent", self.answer("--jobs", jobs, "--cluster", "1x8"))
+
     def test_gangs_of_whole_nodes(self):
         jobs = self.file("gangs.csv", "count,replicas,ttl\n1,2,2m\n2,1,2m\n")
         found = self.answer("--format", "gang", "--jobs", jobs, "--cluster", "2x8")
