@@ -22,11 +22,6 @@ void find_grants(Cluster::State& state, Running& running) {
   }
 }
 
-void take_all(Cluster::State& state, const Running& running, int sign) {
-  for (const Grant& grant : running.grants)
-    sign > 0 ? state.cells.take(grant) : state.cells.give(grant);
-}
-
 void recount_all(Cluster::State& state) {
   state.all.assign(kModels + state.cells.models().size(), 0);
   for (const Node& node : state.cells.nodes()) {
@@ -113,19 +108,17 @@ struct Apply {
     running.served = event.job.served;
     for (const Place& place : event.places) running.uses.push_back(use_of(event, place));
     find_grants(state, running);
-    take_all(state, running, +1);
     for (const Grant& grant : running.grants)
       state.on_node[static_cast<size_t>(grant.node)].insert(event.attempt_id);
     running.amounts = amounts_of(state.cells, running.grants);
-    state.quotas.charge(running.project, running.amounts, +1);
+    state.account(running, +1);
   }
   void operator()(const AttemptEnded& event) const {
     const auto at = state.running.find(event.attempt_id);
     if (at == state.running.end()) return;
     state.quotas.pass(event.at, state.all);
     const Running& running = at->second;
-    take_all(state, running, -1);
-    state.quotas.charge(running.project, running.amounts, -1);
+    state.account(running, -1);
     for (const Grant& grant : running.grants)
       state.on_node[static_cast<size_t>(grant.node)].erase(event.attempt_id);
     state.stopping -= running.stopping;
@@ -227,6 +220,12 @@ Amounts amounts_of(const Cells& cells, const std::vector<Grant>& grants) {
       amounts[kModels + static_cast<size_t>(model)] += count_bits(grant.gpus & mask) * grant.milli;
   }
   return amounts;
+}
+
+void Cluster::State::account(const std::vector<Grant>& grants, int32_t project,
+                             const Amounts& amounts, int sign) {
+  for (const Grant& grant : grants) sign > 0 ? cells.take(grant) : cells.give(grant);
+  quotas.charge(project, amounts, sign);
 }
 
 const Ask& Cluster::State::ask(Queued& queued) const {

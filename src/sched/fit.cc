@@ -109,12 +109,11 @@ std::optional<Fit> fit_share(const Node& node, const Need& need, GpuMask free) {
   std::vector<std::pair<int64_t, size_t>> order;  // what is free, which
   for (const size_t gpu : bits(free)) order.emplace_back(node.free_milli[gpu], gpu);
   std::sort(order.begin(), order.end());
-  const int64_t fullest_whole = kWholeGpu;
   Fit found{.milli = need.milli};
   int64_t left = need.gpus;
   for (const auto& [milli, gpu] : order) {
     if (left == 0) break;
-    if (milli == fullest_whole) break;
+    if (milli == kWholeGpu) break;
     found.gpus |= GpuMask{1} << gpu;
     found.milli = std::max(found.milli, milli_on(node, gpu, need));
     --left;

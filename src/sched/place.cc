@@ -50,7 +50,7 @@ class Single {
              other.fit.span == entry.fit.span && other.fit.breaks == entry.fit.breaks &&
              other.fit.left == entry.fit.left;
     };
-    if (!by_worth(pool, &as_good, node, entry)) return true;
+    by_worth(pool, &as_good, node, entry);
     return true;
   }
 

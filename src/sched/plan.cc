@@ -112,9 +112,7 @@ class Planner {
   }
 
   void take(const Reservation& one, int sign) {
-    for (const Grant& grant : one.grants)
-      sign > 0 ? state_.cells.take(grant) : state_.cells.give(grant);
-    state_.quotas.charge(one.project, one.amounts, sign);
+    state_.account(one.grants, one.project, one.amounts, sign);
   }
 
   void consider(int32_t project, Queued& queued) {
@@ -178,14 +176,10 @@ class Planner {
   // Whether the reservation still stands when it falls due, if this runs on beyond.
   bool delays_nobody(int32_t project, const Amounts& amounts, const std::vector<Grant>& grants) {
     const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();
-    for (const Running* running : hold_->ended) {
-      for (const Grant& grant : running->grants) state_.cells.give(grant);
-      state_.quotas.charge(running->project, running->amounts, -1);
-    }
+    for (const Running* running : hold_->ended) state_.account(*running, -1);
     for (const Reservation& one : over_by_then_) take(one, -1);
     take(*hold_, +1);
-    for (const Grant& grant : grants) state_.cells.take(grant);
-    state_.quotas.charge(project, amounts, +1);
+    state_.account(grants, project, amounts, +1);
     const auto covered = [&](const Grant& grant) { return state_.cells.covered(grant); };
     // When nobody knows what will have ended, what it takes must lie beside.
     const bool stands = (hold_->due.micros == 0 ||
@@ -287,7 +281,7 @@ class Planner {
       victim->stopping = true;
       ++state_.stopping;
       evicted_.push_back(victim);
-      free(*victim, -1);
+      state_.account(*victim, -1);
       Reason why{"evicted",
                  {{"priority", static_cast<double>(queued.job.priority)}},
                  "",
@@ -303,23 +297,18 @@ class Planner {
     return true;
   }
 
-  void free(const Running& running, int sign) {
-    for (const Grant& grant : running.grants)
-      sign > 0 ? state_.cells.take(grant) : state_.cells.give(grant);
-    state_.quotas.charge(running.project, running.amounts, sign);
-  }
   // For evictions what is stopping counts as free, for starts it does not. Told when it is needed,
   // as many jobs in a row may ask for the same.
   void stopping_ones_are_gone() {
     if (std::exchange(gone_, true) || state_.stopping == 0) return;
     for (auto& [id, running] : state_.running) {
-      if (running.stopping) free(running, -1);
+      if (running.stopping) state_.account(running, -1);
     }
   }
   void stopping_ones_hold() {
     if (!std::exchange(gone_, false) || state_.stopping == 0) return;
     for (auto& [id, running] : state_.running) {
-      if (running.stopping) free(running, +1);
+      if (running.stopping) state_.account(running, +1);
     }
   }
 

@@ -60,14 +60,12 @@ class Search {
   }
 
   void evict(Running& running) {
-    for (const Grant& grant : running.grants) state_.cells.give(grant);
-    state_.quotas.charge(running.project, running.amounts, -1);
+    state_.account(running, -1);
     running.evicted = true;
     gone_.push_back(&running);
   }
   void restore(Running& running) {
-    for (const Grant& grant : running.grants) state_.cells.take(grant);
-    state_.quotas.charge(running.project, running.amounts, +1);
+    state_.account(running, +1);
     running.evicted = false;
     std::erase(gone_, &running);
   }

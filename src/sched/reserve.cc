@@ -9,19 +9,11 @@ int32_t project_of(Cluster::State& state, const QueuedJob& job) {
   return job.opportunistic ? -1 : state.quotas.project(job.project);
 }
 
-// On the overlay: what these attempts hold is free.
-void end_all(Cluster::State& state, std::span<Running* const> ended) {
-  for (const Running* running : ended) {
-    for (const Grant& grant : running->grants) state.cells.give(grant);
-    state.quotas.charge(running->project, running->amounts, -1);
-  }
-}
-
 // Where it goes once these have ended.
 std::optional<Placed> place_after(Cluster::State& state, const Queued& job, const Ask& ask,
                                   std::span<Running* const> ended, const Choice& choice) {
   const size_t cells_mark = state.cells.mark(), quota_mark = state.quotas.mark();
-  end_all(state, ended);
+  for (const Running* running : ended) state.account(*running, -1);
   const int32_t project = project_of(state, job.job);
   std::optional<Placed> placed;
   if (project < 0 || !state.quotas.over_limit(project, job.amounts))
@@ -47,14 +39,15 @@ double share_free(const Node& node) {
   return static_cast<double>(count_bits(node.whole)) / static_cast<double>(node.gpus);
 }
 
-}  // namespace
-
+// When it ends, as far as is known: past its expected end, as long again.
 std::optional<Time> expected_end(const Running& running, Time now) {
   if (running.expected.micros <= 0) return std::nullopt;
   const Time end = running.started_at + running.expected;
   if (end > now) return end;
   return now + (now - running.started_at);
 }
+
+}  // namespace
 
 std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& job, const Ask& ask,
                                            Time now) {

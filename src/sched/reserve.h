@@ -23,7 +23,5 @@ std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& 
 // first.
 std::optional<Reservation> reserve_emptiest(Cluster::State& state, const Queued& job,
                                             const Ask& ask);
-// When it ends, as far as is known: past its expected end, as long again.
-std::optional<Time> expected_end(const Running& running, Time now);
 
 }  // namespace hearth::sched

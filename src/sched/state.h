@@ -88,6 +88,11 @@ struct Cluster::State {
   const std::optional<Reason>& impossible(const Queued& queued);
   Choice choice() { return {.cache = &cache, .worth = &worth, .equalized = &equalized}; }
   const PoolPolicy& policy(const std::string& pool) const;
+  // Cells and quota together: taken (+1) or given back (-1), on the overlay when one is marked.
+  void account(const std::vector<Grant>& grants, int32_t project, const Amounts& amounts, int sign);
+  void account(const Running& running, int sign) {
+    account(running.grants, running.project, running.amounts, sign);
+  }
   // Its priority less what its service so far costs it in that pool ("": in the first with levels).
   int64_t standing(const QueuedJob& job) const;
   int64_t standing(const Running& running, Time now) const;
