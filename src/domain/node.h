@@ -63,7 +63,12 @@ struct NodeInfo {
   bool ready = true;
   bool cordoned = false;
   std::string problem;
-  bool lent = false;  // by a topology file: neither the node nor its GPUs are real
+  // From then on only jobs of the projects `kept_for` run here (none named: no job at all): a node
+  // that is drained, maintenance, a reservation. {0}: never.
+  Time closes_at;
+  std::vector<std::string> kept_for;
+  std::string closes_for;  // why it is closed or will be, for people
+  bool lent = false;       // by a topology file: neither the node nor its GPUs are real
   bool operator==(const NodeInfo&) const = default;
 };
 template <>
@@ -86,6 +91,10 @@ struct Describe<NodeInfo> {
     f("ready", &NodeInfo::ready, "takes tasks");
     f("cordoned", &NodeInfo::cordoned, "an admin has closed it to new tasks");
     f("problem", &NodeInfo::problem, "why it is not ready");
+    f("closes_at", &NodeInfo::closes_at,
+      "from then on only jobs of the projects in kept_for run here; absent: never");
+    f("kept_for", &NodeInfo::kept_for, "projects that may stay; none: no job does");
+    f("closes_for", &NodeInfo::closes_for, "why it is closed, or will be");
     f("lent", &NodeInfo::lent, "by a topology file: neither it nor its GPUs are real");
   }
 };

@@ -63,10 +63,15 @@ struct Apply {
         if (grant.node == index) state.cells.take(grant);
       }
     }
+    if (event.node.closes_at.micros != 0)
+      state.closing.insert(index);
+    else
+      state.closing.erase(index);
     if (state.cells.models().size() != models) state.quotas.learn_models(state.cells.models());
     recount_all(state);
   }
   void operator()(const NodeGone& event) const {
+    state.closing.erase(state.cells.find({event.pool, event.name}));
     state.cells.remove_node({event.pool, event.name});
     recount_all(state);
   }
@@ -100,6 +105,7 @@ struct Apply {
     running.id = event.attempt_id;
     running.job_id = event.job.id;
     running.pool = event.pool;
+    running.owner = event.job.project;
     running.project = event.job.opportunistic ? -1 : state.quotas.project(event.job.project);
     running.priority = event.job.priority;
     running.started_at = running.saved_at = event.at;
@@ -143,6 +149,7 @@ struct Apply {
   void operator()(const ProjectGone& event) const { state.quotas.remove(event.name); }
   void operator()(const PoolChanged& event) const {
     state.pools[event.policy.pool] = event.policy;
+    ++state.pools_version;
     state.equalized.erase(event.policy.pool);
     if (event.policy.equalized) state.equalized.insert(event.policy.pool);
   }
@@ -229,13 +236,42 @@ void Cluster::State::account(const std::vector<Grant>& grants, int32_t project,
 }
 
 const Ask& Cluster::State::ask(Queued& queued) const {
-  const uint64_t known = cells.models().size() + 1;
+  const std::pair<uint64_t, uint64_t> known{cells.models().size() + 1, pools_version};
   if (queued.asked_of != known) {
-    queued.ask = ask_of(queued.job, cells.models());
+    queued.ask = ask(queued.job);
     queued.amounts = amounts_of(queued.ask);
     queued.asked_of = known;
   }
   return queued.ask;
+}
+
+Ask Cluster::State::ask(const QueuedJob& job) const {
+  Ask made = ask_of(job, cells.models());
+  for (const auto& [name, policy] : pools) {
+    if (policy.by_name_only) made.not_in.insert(name);
+  }
+  return made;
+}
+
+const std::vector<char>* Cluster::State::open_to(const QueuedJob& job, Time now) {
+  if (closing.empty()) return nullptr;
+  if (open_to_at_ != now || open_to_version_ != cells.topology_version()) {
+    open_to_.clear();
+    open_to_at_ = now;
+    open_to_version_ = cells.topology_version();
+  }
+  const Duration run = job.expected.micros > 0 ? job.expected : kUnknownRun;
+  auto [at, fresh] = open_to_.try_emplace({job.project, run.micros / 1'000'000});
+  if (fresh) {
+    at->second.assign(cells.nodes().size(), 1);
+    for (const int32_t index : closing) {
+      const NodeInfo& info = cells.node(index).info;
+      const auto& kept = info.kept_for;
+      const bool stays = std::find(kept.begin(), kept.end(), job.project) != kept.end();
+      at->second[static_cast<size_t>(index)] = stays || now + run <= info.closes_at ? 1 : 0;
+    }
+  }
+  return &at->second;
 }
 
 const PoolPolicy& Cluster::State::policy(const std::string& pool) const {
@@ -318,6 +354,24 @@ std::vector<NodeInfo> Cluster::nodes() const {
   std::vector<NodeInfo> nodes;
   for (const auto& [key, node] : found) nodes.push_back(node->info);
   return nodes;
+}
+
+std::map<std::string, ProjectUse> Cluster::use() const {
+  std::map<std::string, ProjectUse> found;
+  for (size_t i = 0; i < state_->quotas.size(); ++i) {
+    const auto index = static_cast<int32_t>(i);
+    const Project& project = state_->quotas.at(index);
+    ProjectUse& use = found[project.name];
+    use.milli_cpus = amount(project.used, kCpus);
+    use.memory_bytes = amount(project.used, kMemory);
+    use.milli_gpus = amount(project.used, kGpus);
+    use.share = state_->quotas.share(index, state_->all);
+    for (size_t m = 0; m < state_->cells.models().size(); ++m) {
+      const int64_t milli = amount(project.used, kModels + m);
+      if (milli > 0) use.milli_gpus_of[state_->cells.models()[m]] = milli;
+    }
+  }
+  return found;
 }
 
 }  // namespace hearth::sched

@@ -110,6 +110,19 @@ void explain_never(Reason& reason) {
   reason.mend = format("ask for {}: {} at most, or add a larger node", field(code), value);
 }
 
+void explain_closing(Reason& reason) {
+  const std::string why = name(reason, "why");
+  const double seconds = number(reason, "seconds");
+  reason.text = format(
+      "node {} {}{}{}", name(reason, "node"), seconds > 0 ? "closes in " : "is closed to it",
+      seconds > 0 ? format_duration(Duration::seconds(seconds)) + ", before it would have ended"
+                  : "",
+      why.empty() ? "" : format(" ({})", why));
+  reason.mend = seconds > 0
+                    ? "give it a time_limit that ends before, or wait until the node is open again"
+                    : "it goes on, from its last checkpoint, where and when there is room";
+}
+
 }  // namespace
 
 void explain(Reason& reason) {
@@ -148,6 +161,8 @@ void explain(Reason& reason) {
         format("needs {} within one {}; enough are free, but not there{}",
                count(number(reason, "needed"), "GPU"), name(reason, "cell"), ahead(reason));
     reason.mend = "allow its GPUs to lie apart and it would start now; else wait";
+  } else if (code == "node_closes") {
+    explain_closing(reason);
   } else if (code == "no_node") {
     reason.text = "no machine takes jobs yet";
     reason.mend = "start one, or see `hearth status`";

@@ -205,8 +205,7 @@ class Gang {
   using Cost = std::tuple<int64_t, bool, Leftover>;  // cells touched, not the wanted order, left
 
   bool in_pool(const Domain& domain) const {
-    if (ask_.pool.empty()) return true;
-    return cells_.domains(Tier::pool)[static_cast<size_t>(domain.pool)].name == ask_.pool;
+    return ask_.takes(cells_.domains(Tier::pool)[static_cast<size_t>(domain.pool)].name);
   }
 
   bool may_hold(const Domain& domain) const {

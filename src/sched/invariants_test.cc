@@ -126,6 +126,10 @@ class World {
     info.ready = random_.below(6) != 0;
     if (!info.gpus.empty() && random_.below(3) == 0)
       info.gpus[random_.below(info.gpus.size())].healthy = false;
+    if (random_.below(4) == 0) {
+      info.closes_at = now_ + Duration::seconds(static_cast<double>(random_.below(60)) - 10);
+      if (random_.below(2) == 0) info.kept_for = {"a"};
+    }
     if (random_.below(6) == 0) {
       info.cpus = 4;
       shrunk_.insert(info.name);
@@ -171,6 +175,18 @@ class World {
     running_.erase(attempt);
   }
 
+  // Nobody begins where the node closes before it is to end.
+  void check_closing(const Start& start) {
+    const QueuedJob& job = jobs_.at(start.job_id);
+    const Duration run = job.expected.micros > 0 ? job.expected : kUnknownRun;
+    for (const Place& place : start.places) {
+      const Cells& cells = cluster_.state().cells;
+      const NodeInfo& info = cells.node(cells.find({start.pool, place.node})).info;
+      if (info.closes_at.micros == 0 || (!info.kept_for.empty() && job.project == "a")) continue;
+      ASSERT_LE(now_ + run, info.closes_at) << job.id << " on " << info.name;
+    }
+  }
+
   void make_plan() {
     const std::string before = dump(cluster_.state());
     const Plan found = plan(cluster_, now_);
@@ -178,6 +194,7 @@ class World {
     for (const Start& start : found.starts) {
       ASSERT_EQ(start.places.size(), jobs_.at(start.job_id).tasks.size()) << "not whole";
       ASSERT_TRUE(queued_.erase(start.job_id) == 1) << "started twice";
+      ASSERT_NO_FATAL_FAILURE(check_closing(start));
       const std::string attempt = format("{}-{}", start.job_id, ++count_);
       cluster_.apply(
           AttemptStarted{attempt, start.pool, jobs_.at(start.job_id), start.places, now_});

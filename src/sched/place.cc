@@ -19,7 +19,7 @@ class Single {
     std::optional<FitCache::Entry> least;
     for (size_t pool = 0; pool < cells_.domains(Tier::pool).size(); ++pool) {
       const Domain& domain = cells_.domains(Tier::pool)[pool];
-      if (domain.nodes.empty() || (!ask_.pool.empty() && domain.name != ask_.pool)) continue;
+      if (domain.nodes.empty() || !ask_.takes(domain.name)) continue;
       int32_t node = -1;
       FitCache::Entry entry;
       if (!in_pool(static_cast<int32_t>(pool), domain, node, entry)) continue;
@@ -106,7 +106,7 @@ class Single {
 ModelMask models_in(const Cells& cells, const Ask& ask) {
   ModelMask found = 0;
   for (const Domain& pool : cells.domains(Tier::pool)) {
-    if (!ask.pool.empty() && pool.name != ask.pool) continue;
+    if (!ask.takes(pool.name)) continue;
     for (size_t m = 0; m < pool.milli_gpus.size(); ++m) {
       if (pool.milli_gpus[m] > 0) found |= ModelMask{1} << m;
     }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -22,11 +23,15 @@ struct Ask {
   size_t tasks = 0;
   Level within = Level::any;
   bool spread = false, balanced = false;
-  std::string pool;                  // empty: any
+  std::string pool;                  // empty: any but these
+  std::set<std::string> not_in;      // pools that run only jobs that name them
   int64_t cpus = 0, memory = 0;      // of all tasks
   int64_t gpus = 0, milli_gpus = 0;  // whole ones; all, shares too
   ModelMask models = ~ModelMask{0};  // what all that need a GPU may use; 0: they differ
   bool any_gpu() const { return milli_gpus > 0; }
+  bool takes(const std::string& name) const {
+    return pool.empty() ? !not_in.contains(name) : pool == name;
+  }
 };
 Ask ask_of(const QueuedJob& job, const std::vector<std::string>& models);
 

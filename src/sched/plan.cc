@@ -24,6 +24,7 @@ class Planner {
 
   Plan run() {
     state_.quotas.pass(now_, state_.all);
+    leave_closed();
     take_reserved();
     for (auto& [project, queue] : state_.queues) put_head(project, queue.begin());
     while (!heads_.empty()) {
@@ -79,6 +80,29 @@ class Planner {
     heads_.emplace(order_of(head), head);
   }
 
+  // Whoever runs where a node has closed to it goes elsewhere.
+  void leave_closed() {
+    for (const int32_t index : state_.closing) {
+      const NodeInfo& info = state_.cells.node(index).info;
+      if (info.closes_at > now_) {
+        wake(info.closes_at);
+        continue;
+      }
+      if (options_.only_starts) continue;
+      for (const std::string& id : state_.on_node[static_cast<size_t>(index)]) {
+        Running& running = state_.running.at(id);
+        const auto& kept = info.kept_for;
+        if (running.stopping || std::find(kept.begin(), kept.end(), running.owner) != kept.end())
+          continue;
+        running.stopping = true;
+        ++state_.stopping;
+        evicted_.push_back(&running);
+        Reason why{"node_closes", {}, "", "", {{"node", info.name}, {"why", info.closes_for}}};
+        plan_.evictions.push_back({id, "", std::move(why)});
+      }
+    }
+  }
+
   // What others had to leave for it is nobody else's.
   void take_reserved() {
     for (const auto& [job_id, kept] : state_.reserved) {
@@ -125,7 +149,9 @@ class Planner {
     if (const auto kept = reserved_.find(job.id); kept != reserved_.end())
       return consider_reserved(project, queued, kept->second);
     // What failed for one of this shape fails for the next: what is free only shrinks in a plan.
-    const Key key{project_of(queued, project), state_.standing(job), queued.shape};
+    // Where nodes close, it counts how long it runs.
+    const int64_t run = state_.closing.empty() ? 0 : job.expected.micros;
+    const Key key{project_of(queued, project), state_.standing(job), run, queued.shape};
     if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job))
       return wait_behind(job, known->second);
     const bool tried = not_free_.contains(key) && !backfills(job);
@@ -238,7 +264,7 @@ class Planner {
     const int32_t payer = project_of(queued, project);
     const auto now_free = [&]() -> std::optional<Placed> {
       const auto ask = within_limits(payer, queued);
-      return ask ? place(state_.cells, *ask, state_.choice()) : std::nullopt;
+      return ask ? place(state_.cells, *ask, state_.choice(queued.job, now_)) : std::nullopt;
     };
     auto placed = now_free();
     if (!placed || !hold_ || backfills(queued.job)) return placed;
@@ -331,13 +357,32 @@ class Planner {
         return quota_short(*over);
     }
     if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells);
-    return shortage(state_.cells, queued.job, queued.ask);
+    const std::vector<char>* open = state_.open_to(queued.job, now_);
+    const Choice there{.equalized = &state_.equalized, .only = open};
+    if (open != nullptr && !place(state_.idle(), queued.ask, there)) return node_closes(*open);
+    return shortage(state_.cells, queued.job, queued.ask, open);
+  }
+  // The node first to close that is closed to a job.
+  Reason node_closes(const std::vector<char>& open) const {
+    const NodeInfo* first = nullptr;
+    for (const int32_t index : state_.closing) {
+      const NodeInfo& info = state_.cells.node(index).info;
+      if (open[static_cast<size_t>(index)] != 0) continue;
+      if (first == nullptr || info.closes_at < first->closes_at) first = &info;
+    }
+    CHECK(first != nullptr);
+    const double seconds = std::max(0.0, (first->closes_at - now_).seconds());
+    return {"node_closes",
+            {{"seconds", seconds}},
+            "",
+            "",
+            {{"node", first->name}, {"why", first->closes_for}}};
   }
   // It would fit if nothing were held.
   bool stopped_by_hold(int32_t project, Queued& queued) {
     if (!hold_) return false;
     const auto ask = within_limits(project_of(queued, project), queued);
-    return ask && place(state_.cells, *ask, state_.choice()).has_value();
+    return ask && place(state_.cells, *ask, state_.choice(queued.job, now_)).has_value();
   }
   std::map<std::string, double> held_numbers() const {
     return {{"held_seconds", (now_ - hold_->since).seconds()}};
@@ -350,7 +395,7 @@ class Planner {
     if (!found) {
       const Time due = queued.job.queued_at + kPatience;
       if (due > now_) return wake(due);
-      found = reserve_emptiest(state_, queued, queued.ask);
+      found = reserve_emptiest(state_, queued, queued.ask, now_);
     }
     if (!found) return;  // its nodes are closed: nothing would come of holding
     hold_ = std::move(found);
@@ -391,7 +436,7 @@ class Planner {
     state_.stopping -= evicted_.size();
   }
 
-  using Key = std::tuple<int32_t, int64_t, std::string>;  // project, priority, shape
+  using Key = std::tuple<int32_t, int64_t, int64_t, std::string>;  // project, priority, run, shape
   Cluster::State& state_;
   const Time now_;
   const PlanOptions options_;
@@ -416,7 +461,7 @@ Plan plan(Cluster& cluster, Time now, const PlanOptions& options) {
 
 std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job) {
   Cluster::State& state = cluster.state();
-  const Ask ask = ask_of(job, state.cells.models());
+  const Ask ask = state.ask(job);
   if (!job.opportunistic) {
     const int32_t project = state.quotas.project(job.project);
     if (auto reason = impossible_quota(state.quotas, project, amounts_of(ask))) return reason;
@@ -426,9 +471,10 @@ std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job) {
 
 const std::optional<Reason>& Cluster::State::impossible(const Queued& queued) {
   constexpr size_t kMostShapes = 10'000;
-  if (impossible_version_ != cells.topology_version() || impossible_.size() >= kMostShapes) {
+  const uint64_t version = cells.topology_version() + pools_version;
+  if (impossible_version_ != version || impossible_.size() >= kMostShapes) {
     impossible_.clear();
-    impossible_version_ = cells.topology_version();
+    impossible_version_ = version;
   }
   const auto [at, fresh] = impossible_.try_emplace(queued.shape);
   if (fresh) at->second = sched::impossible(idle_in_service(), queued.job, queued.ask);

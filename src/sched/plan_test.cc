@@ -2,13 +2,13 @@
 //
 //   case NAME                      a fresh cluster
 //   node NAME cpus N memory SIZE [gpus N model M numa N switch N] [links 0-2,1-3] [pool P] [rack R]
-//       [spine S] [down] [cordoned] [ill I]
+//       [spine S] [down] [cordoned] [ill I] [closes SECOND [kept P|Q]]
 //                                  GPUs g0.. in N NUMA nodes of N switches each, or with these
 //                                  linked; ill: GPU I is sick
 //   project NAME [parent P] [weight W] [gpus G L] [cpus G L] [model M G L]   guaranteed, limit; -:
-//   none pool NAME [equalized] [stays] [minimum_run S]   stays: nothing is evicted there gone NAME
-//   that node job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N] [priority P]
-//   [at SECOND]
+//   none pool NAME [equalized] [by_name] [stays] [minimum_run S]   stays: nothing is evicted there
+//   gone NAME that node job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N]
+//   [priority P] [at SECOND]
 //       [not_before SECOND] [project P] [within LEVEL] [inside CELL] [expected SECONDS]
 //       [spread] [balanced] [opportunistic] [lost_place]
 //   fill NODE COUNT NAME [as job]  runs there since second 0, as NAME-NODE-0, ...: 1 CPU, 1 GPU
@@ -20,7 +20,7 @@
 //   begin
 //                                  with > must be the plan:
 //   > start JOB NODE[:GPUS]...     a place per task
-//   > evict JOB for JOB            it is asked to stop, what it frees is kept for the other
+//   > evict JOB for JOB|node_closes   it is asked to stop, what it frees is kept for the other
 //   > hold JOB NODE...
 //   > wait JOB CODE [NUMBER=VALUE]...   all its numbers
 //   > wake SECOND
@@ -76,6 +76,10 @@ void link_gpus(NodeInfo& node, const std::string& links) {
   }
 }
 
+Time at_second(const std::string& text) {
+  return {static_cast<int64_t>(number(text) * 1e6)};
+}
+
 NodeInfo node_from(const Words& words) {
   NodeInfo node;
   node.name = words.at(1);
@@ -86,6 +90,11 @@ NodeInfo node_from(const Words& words) {
   node.cordoned = has(words, "cordoned");
   node.rack = value_of(words, "rack", "");
   node.spine = value_of(words, "spine", "");
+  node.closes_at = at_second(value_of(words, "closes", "0"));
+  const std::string kept = value_of(words, "kept", "");
+  for (const auto project : split(kept, '|')) {
+    if (!project.empty()) node.kept_for.emplace_back(project);
+  }
   const auto gpus = static_cast<int64_t>(number(value_of(words, "gpus", "0")));
   const auto numa = static_cast<int64_t>(number(value_of(words, "numa", "1")));
   const auto switches = static_cast<int64_t>(number(value_of(words, "switch", "1")));
@@ -135,10 +144,6 @@ Level level_from(const std::string& word) {
          : word == "rack"  ? Level::rack
          : word == "spine" ? Level::spine
                            : Level::any;
-}
-
-Time at_second(const std::string& text) {
-  return {static_cast<int64_t>(number(text) * 1e6)};
 }
 
 QueuedJob job_from(const Words& words) {
@@ -207,6 +212,7 @@ class Case {
     } else if (words[0] == "pool") {
       PoolPolicy policy{.pool = words.at(1)};
       policy.equalized = has(words, "equalized");
+      policy.by_name_only = has(words, "by_name");
       policy.preempts = !has(words, "stays");
       policy.minimum_run = Duration::seconds(number(value_of(words, "minimum_run", "60")));
       cluster_.apply(PoolChanged{policy});
@@ -259,7 +265,8 @@ class Case {
           AttemptStarted{start.job_id, start.pool, jobs_[start.job_id], start.places, now});
     }
     for (const Eviction& eviction : found.evictions) {
-      lines.push_back(format("evict {} for {}", eviction.attempt_id, eviction.job_id));
+      lines.push_back(format("evict {} for {}", eviction.attempt_id,
+                             eviction.job_id.empty() ? eviction.reason.code : eviction.job_id));
       cluster_.apply(AttemptStopping{eviction.attempt_id});
     }
     for (const Hold& hold : found.holds) {

@@ -31,7 +31,7 @@ class Search {
 
   std::optional<Cover> run() {
     if (state_.stopping > 0 && allowed()) {
-      if (auto placed = place(state_.cells, ask_, state_.choice()))
+      if (auto placed = place(state_.cells, ask_, state_.choice(queued_.job, now_)))
         return Cover{.grants = std::move(placed->grants)};
     }
     find_candidates();
@@ -122,7 +122,7 @@ class Search {
     for (auto& [id, running] : state_.running) {
       if (!evictable(running)) continue;
       const PoolPolicy& policy = state_.policy(running.pool);
-      if (!policy.preempts || (!ask_.pool.empty() && running.pool != ask_.pool)) continue;
+      if (!policy.preempts || !ask_.takes(running.pool)) continue;
       const Time from = running.started_at + policy.minimum_run;
       if (from > now_) {
         if (found_.later.micros == 0 || from < found_.later) found_.later = from;
@@ -200,7 +200,7 @@ class Search {
 
   bool could_hold(int32_t index, const std::vector<Candidate>& here) const {
     const Node& node = state_.cells.node(index);
-    if (!node.open) return false;
+    if (!node.open || !state_.choice(queued_.job, now_).allowed(index)) return false;
     int64_t cpus = node.free_cpus, memory = node.free_memory;
     GpuMask gpus = 0;
     for (const size_t gpu : bits(node.healthy)) {
@@ -274,7 +274,8 @@ class Search {
     const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();
     const size_t before = gone_.size();
     std::vector<char> only(state_.cells.nodes().size());
-    for (const int32_t node : nodes) only[static_cast<size_t>(node)] = 1;
+    const Choice open = state_.choice(queued_.job, now_);
+    for (const int32_t node : nodes) only[static_cast<size_t>(node)] = open.allowed(node) ? 1 : 0;
     const Choice choice{.cache = &state_.cache, .equalized = &state_.equalized, .only = &only};
     std::optional<Placed> placed;
     size_t next_look = 1, evicted = 0;

@@ -75,9 +75,16 @@ double missing(const Node& node, const Need& need, Kind kind) {
   return needed <= 0 ? 0 : std::max(0.0, (needed - free_of(node, need, kind)) / needed);
 }
 
-bool counts(const Node& node, const Ask& ask) {
-  return node.open && (ask.pool.empty() || node.key.first == ask.pool);
-}
+// Nodes as one job may use them.
+struct View {
+  const Cells& cells;
+  const Ask& ask;
+  const std::vector<char>* only;  // null: all
+  bool counts(const Node& node) const {
+    const auto index = static_cast<size_t>(&node - cells.nodes().data());
+    return node.open && ask.takes(node.key.first) && (only == nullptr || (*only)[index] != 0);
+  }
+};
 
 // The node that comes nearest to taking the task, and the kind that is missing most there.
 struct Nearest {
@@ -86,10 +93,10 @@ struct Nearest {
   double sum = 0;
   int kinds = 0;
 };
-Nearest nearest_node(const Cells& cells, const Ask& ask, const Need& need) {
+Nearest nearest_node(const View& view, const Need& need) {
   Nearest best;
-  for (const Node& node : cells.nodes()) {
-    if (!counts(node, ask)) continue;
+  for (const Node& node : view.cells.nodes()) {
+    if (!view.counts(node)) continue;
     Nearest here{.node = &node};
     double most = 0;
     for (const Kind kind : kKinds) {
@@ -107,32 +114,32 @@ Nearest nearest_node(const Cells& cells, const Ask& ask, const Need& need) {
 }
 
 // The most of this kind with which the task would fit some node as it is; 0 when none.
-double fits_with(const Cells& cells, const Ask& ask, const Need& need, Kind kind) {
+double fits_with(const View& view, const Need& need, Kind kind) {
   double most = 0;
-  for (const Node& node : cells.nodes()) {
+  for (const Node& node : view.cells.nodes()) {
     const bool others = std::all_of(kKinds.begin(), kKinds.end(), [&](Kind other) {
       return other == kind || missing(node, need, other) == 0;
     });
-    if (counts(node, ask) && others) most = std::max(most, free_of(node, need, kind));
+    if (view.counts(node) && others) most = std::max(most, free_of(node, need, kind));
   }
   return most;
 }
 
-const Need* task_that_fits_nowhere(const Cells& cells, const Ask& ask) {
-  for (const Group& group : ask.groups) {
-    const Nearest nearest = nearest_node(cells, ask, group.need);
+const Need* task_that_fits_nowhere(const View& view) {
+  for (const Group& group : view.ask.groups) {
+    const Nearest nearest = nearest_node(view, group.need);
     if (nearest.node == nullptr || nearest.kinds > 0) return &group.need;
   }
   return nullptr;
 }
 
 // Each kind is there for each task on some node, yet one is taken by none: its cells are too small.
-const Need* task_whose_cells_are_small(const Cells& cells, const Ask& ask) {
-  for (const Group& group : ask.groups) {
+const Need* task_whose_cells_are_small(const View& view) {
+  for (const Group& group : view.ask.groups) {
     if (group.need.inside == Inside::any) continue;
-    const auto& nodes = cells.nodes();
+    const auto& nodes = view.cells.nodes();
     const bool fits = std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
-      return counts(node, ask) && fit(node, group.need, group.need.models).has_value();
+      return view.counts(node) && fit(node, group.need, group.need.models).has_value();
     });
     if (!fits) return &group.need;
   }
@@ -192,21 +199,22 @@ std::optional<Reason> impossible_quota(const Quotas& quotas, int32_t project,
   return reason;
 }
 
-Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask) {
+Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::vector<char>* only) {
+  const View view{cells, ask, only};
   const auto tasks = static_cast<double>(job.tasks.size());
-  const Need* need = task_that_fits_nowhere(cells, ask);
+  const Need* need = task_that_fits_nowhere(view);
   if (need == nullptr) {
-    if (const Need* small = task_whose_cells_are_small(cells, ask)) {
+    if (const Need* small = task_whose_cells_are_small(view)) {
       return {"cells_short",
               {{"needed", needed_of(*small, Kind::gpus)}},
               "",
               "",
               {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
     }
-    const auto placed = static_cast<double>(place_some(cells, ask, {}));
+    const auto placed = static_cast<double>(place_some(cells, ask, {.only = only}));
     return {"gang_short", {{"tasks", tasks}, {"placed", placed}}, "", ""};
   }
-  const Nearest nearest = nearest_node(cells, ask, *need);
+  const Nearest nearest = nearest_node(view, *need);
   if (nearest.node == nullptr) return closed(cells);
   Reason reason{std::string(code_of(nearest.kind)),
                 {{"needed", needed_of(*need, nearest.kind)},
@@ -216,20 +224,21 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask) {
                 "",
                 ""};
   // With less of this one thing alone it would start, if that is so.
-  const double less = job.tasks.size() == 1 ? fits_with(cells, ask, *need, nearest.kind) : 0;
+  const double less = job.tasks.size() == 1 ? fits_with(view, *need, nearest.kind) : 0;
   if (less > 0) reason.numbers["fits_with"] = less;
   return reason;
 }
 
 std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& ask) {
   const auto& nodes = all.nodes();
+  const View view{all, ask, nullptr};
   if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.present; }))
     return std::nullopt;
   if (place(all, ask, {})) return std::nullopt;
   if (auto reason = model_missing(all, ask)) return reason;
-  const Need* need = task_that_fits_nowhere(all, ask);
+  const Need* need = task_that_fits_nowhere(view);
   if (need == nullptr) {
-    if (const Need* small = task_whose_cells_are_small(all, ask)) {
+    if (const Need* small = task_whose_cells_are_small(view)) {
       return Reason{
           "never_fits",
           {{"resource", 3}, {"needed", needed_of(*small, Kind::gpus)}, {"most", 0}},
@@ -244,10 +253,10 @@ std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& as
                   "",
                   ""};
   }
-  const Nearest nearest = nearest_node(all, ask, *need);
+  const Nearest nearest = nearest_node(view, *need);
   double most = 0;
   for (const Node& node : nodes) {
-    if (node.present) most = std::max(most, total_of(node, *need, nearest.kind));
+    if (view.counts(node)) most = std::max(most, total_of(node, *need, nearest.kind));
   }
   const double resource = nearest.kind == Kind::cpus ? 1 : nearest.kind == Kind::memory ? 2 : 3;
   return Reason{

@@ -8,6 +8,9 @@
 //   cells_short     needed, ahead: enough GPUs are free on a node, not within one NUMA node or link
 //   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
 //   preempting      victims, ahead: it starts when those that were asked to end have ended
+//   node_closes     seconds (0: it has closed); names node, why: what would take it closes before
+//   it
+//                   ends
 //   no_node                nothing is known of any node
 //   node_down              nodes, down: it needs nodes or GPUs that are out of service
 //   back_off        seconds
@@ -24,7 +27,8 @@
 namespace hearth::sched {
 
 // Why nothing could be placed on what is free, though it could if nothing else ran.
-Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask);
+// `only`: the nodes that it may use; null: all.
+Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::vector<char>* only);
 // Why it could not be placed even if nothing else ran, though it could if all were in service.
 Reason closed(const Cells& cells);
 Reason quota_short(const OverLimit& over);

@@ -65,14 +65,15 @@ std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& 
   std::vector<Running*> order;
   for (const auto& [end, running] : ends) order.push_back(running);
   const std::span<Running* const> all(order);
-  if (!place_after(state, job, ask, all, state.choice())) return std::nullopt;
+  const Choice choice = state.choice(job.job, now);
+  if (!place_after(state, job, ask, all, choice)) return std::nullopt;
   // The shortest row of ends after which it fits: what is freed only adds.
   size_t without = 0, with = order.size();
   while (with - without > 1) {
     const size_t middle = (with + without) / 2;
-    (place_after(state, job, ask, all.first(middle), state.choice()) ? with : without) = middle;
+    (place_after(state, job, ask, all.first(middle), choice) ? with : without) = middle;
   }
-  auto placed = place_after(state, job, ask, all.first(with), state.choice());
+  auto placed = place_after(state, job, ask, all.first(with), choice);
   if (!placed) return std::nullopt;
   Reservation found = reservation(state, job, std::move(*placed));
   found.due = with == 0 ? now : ends[with - 1].first;
@@ -81,10 +82,12 @@ std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& 
 }
 
 std::optional<Reservation> reserve_emptiest(Cluster::State& state, const Queued& job,
-                                            const Ask& ask) {
+                                            const Ask& ask, Time now) {
   std::vector<int32_t> order;
+  const Choice allowed = state.choice(job.job, now);
   for (size_t i = 0; i < state.cells.nodes().size(); ++i) {
-    if (state.cells.nodes()[i].open) order.push_back(static_cast<int32_t>(i));
+    const auto index = static_cast<int32_t>(i);
+    if (state.cells.nodes()[i].open && allowed.allowed(index)) order.push_back(index);
   }
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     const Node& left = state.cells.node(a);

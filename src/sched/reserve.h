@@ -22,6 +22,6 @@ std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& 
 // Where it would go if nothing ran, on the nodes of which the most is free: they will be free
 // first.
 std::optional<Reservation> reserve_emptiest(Cluster::State& state, const Queued& job,
-                                            const Ask& ask);
+                                            const Ask& ask, Time now);
 
 }  // namespace hearth::sched

@@ -66,6 +66,7 @@ struct ProjectQuota {
 struct PoolPolicy {
   std::string pool;
   bool equalized = false;                        // load evenly instead of tightly
+  bool by_name_only = false;                     // runs only jobs that name it
   bool preempts = true;                          // jobs may be evicted for others
   bool saves_when_stopped = false;               // no work is lost by an eviction
   Duration minimum_run = Duration::seconds(60);  // before one may be evicted
@@ -126,7 +127,8 @@ struct Start {
   std::string job_id, pool;
   std::vector<Place> places;
 };
-// Ended so that `job_id` may start where the plan's hold for it says.
+// Ended so that `job_id` may start where the plan's hold for it says; or ("") because its node
+// closes.
 struct Eviction {
   std::string attempt_id, job_id;
   Reason reason;
@@ -145,6 +147,13 @@ struct Plan {
   Time wake_at;  // plan again then at the latest; {0}: only when an event comes
 };
 
+// What a project and those below it use now, opportunistic jobs left out.
+struct ProjectUse {
+  int64_t milli_cpus = 0, memory_bytes = 0, milli_gpus = 0;
+  std::map<std::string, int64_t> milli_gpus_of;  // by GPU model
+  double share = 0;  // the largest part of what there is, now and decayed, over its weight
+};
+
 class Cluster {
  public:
   Cluster();
@@ -153,6 +162,7 @@ class Cluster {
   Cluster& operator=(Cluster&&) noexcept;
   void apply(const ClusterEvent& event);
   std::vector<NodeInfo> nodes() const;
+  std::map<std::string, ProjectUse> use() const;  // by project, of those ever heard of
   struct State;
   State& state() { return *state_; }
   const State& state() const { return *state_; }
@@ -160,6 +170,10 @@ class Cluster {
  private:
   std::unique_ptr<State> state_;
 };
+
+// A job of which nobody knows how long it runs starts on a node that is to close only when there is
+// at least so much time until then.
+inline constexpr Duration kUnknownRun = Duration::seconds(30 * 60);
 
 // Jobs that fit may pass one that does not until it has waited so long; then its place is held.
 inline constexpr Duration kPatience = Duration::seconds(120);

@@ -32,7 +32,8 @@ struct Use {
 
 struct Running {
   std::string id, job_id, pool;
-  int32_t project = -1;  // -1: opportunistic
+  std::string owner;     // its project's name
+  int32_t project = -1;  // who pays; -1: opportunistic
   int64_t priority = 50;
   Time queued_at, started_at, saved_at;
   Duration expected;
@@ -59,7 +60,7 @@ struct Queued {
   QueuedJob job;
   std::string shape;  // equal for jobs that need the same: what fails for one fails for all
   Ask ask;
-  uint64_t asked_of = 0;  // how many models were known then
+  std::pair<uint64_t, uint64_t> asked_of;  // how many models were known then, which pools
   Amounts amounts;
 };
 
@@ -86,7 +87,12 @@ struct Cluster::State {
   Cells& idle_in_service();
   // Why it could not start even if nothing else ran and all were in service.
   const std::optional<Reason>& impossible(const Queued& queued);
-  Choice choice() { return {.cache = &cache, .worth = &worth, .equalized = &equalized}; }
+  // On the nodes that this job may use.
+  Choice choice(const QueuedJob& job, Time now) {
+    return {.cache = &cache, .worth = &worth, .equalized = &equalized, .only = open_to(job, now)};
+  }
+  // By node: whether this job may start there, though the node closes; null: anywhere.
+  const std::vector<char>* open_to(const QueuedJob& job, Time now);
   const PoolPolicy& policy(const std::string& pool) const;
   // Cells and quota together: taken (+1) or given back (-1), on the overlay when one is marked.
   void account(const std::vector<Grant>& grants, int32_t project, const Amounts& amounts, int sign);
@@ -104,8 +110,16 @@ struct Cluster::State {
   Time next_level(const Running& running, Time now) const;
   // Its needs against the models that are known by now.
   const Ask& ask(Queued& queued) const;
+  Ask ask(const QueuedJob& job) const;
+
+  std::set<int32_t> closing;  // nodes that close, now or later
+  uint64_t pools_version = 0;
 
  private:
+  // By project, and by seconds that a job is expected to run; of one moment.
+  std::map<std::pair<std::string, int64_t>, std::vector<char>> open_to_;
+  Time open_to_at_;
+  uint64_t open_to_version_ = 0;
   std::unique_ptr<Cells> idle_, idle_in_service_;
   uint64_t idle_version_ = 0, idle_in_service_version_ = 0;
   std::unordered_map<std::string, std::optional<Reason>> impossible_;  // by shape
