@@ -61,7 +61,7 @@ SYSTEM_HEADERS = set("""
 # the caller's own transaction (rights, outbox rows, the hold on collection): those who need them.
 CONTROL = {
     "access": "", "notify": "access", "ingest": "access", "records": "access",
-    "retention": "access", "tracking": "access",
+    "retention": "access", "tracking": "access", "capacity": "access",
     "jobs": "access notify", "backup": "access retention",
 }
 

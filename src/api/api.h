@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "control/access/access.h"
+#include "control/capacity/capacity.h"
+#include "control/capacity/what_if.h"
 #include "control/ingest/ingest.h"
 #include "control/jobs/jobs.h"
 #include "control/records/records.h"
@@ -26,6 +28,8 @@ struct Services {
   control::Context context;
   control::Access& access;
   control::Jobs& jobs;
+  control::Capacity& capacity;
+  control::WhatIfs& what_ifs;
   control::Ingest& ingest;
   control::Records& records;
   control::Tracking& tracking;

@@ -13,11 +13,12 @@ namespace {
 // Of no project, or of the caller alone: whoever is signed in may call these. Nothing of another's
 // project may be in the answer.
 const std::set<std::string_view> kForAll = {
-    "getMetrics",   "getStatus",    "listNodes",    "deleteSession",   "getWhoAmI",
-    "listTokens",   "createToken",  "listUsers",    "listProjects",    "listJobs",
-    "listRuns",     "listModels",   "listDatasets", "listExperiments", "listDeliveries",
-    "haveObjects",  "streamEvents", "createUpload", "getUpload",       "appendUpload",
-    "finishUpload", "countImported"};
+    "getMetrics",       "getStatus",     "listNodes",    "deleteSession",   "getWhoAmI",
+    "listTokens",       "createToken",   "listUsers",    "listProjects",    "listJobs",
+    "listRuns",         "listModels",    "listDatasets", "listExperiments", "listDeliveries",
+    "haveObjects",      "streamEvents",  "createUpload", "getUpload",       "appendUpload",
+    "finishUpload",     "countImported", "listQuotas",   "listPools",       "getCluster",
+    "listReservations", "getPool",       "getNode"};
 // Of these, what changes nothing but what is the caller's own.
 const std::set<std::string_view> kOwn = {"deleteSession", "createToken", "haveObjects",
                                          "countImported"};
@@ -29,6 +30,9 @@ const std::map<std::string_view, std::string> kBodies = {
     {"setLive", R"({"values":{"lr":1}})"},
     {"createUser", R"({"name":"eve"})"},
     {"createProject", R"({"name":"more"})"},
+    {"createReservation",
+     R"({"name":"r","from":"2030-01-01T00:00:00Z","until":"2030-01-02T00:00:00Z",)"
+     R"("pool":"local","maintenance":true})"},
     {"setMember", R"({"role":"maintainer"})"},
     {"createSignInCode", R"({"user":"ann"})"},
     {"createUpload", format(R"({{"digest":"{}","size_bytes":4}})", sha256("mine"))},
@@ -122,7 +126,10 @@ class EveryRoute : public ApiTest {
     wanted.name = "anns";
     things_["token"] = control::need(world_.access->add_token(world_.member, wanted)).token.id;
     things_["upload"] = control::need(records_->begin_upload(world_.member, sha256("more"), 4)).id;
-    things_.insert({{"digest", object.digest},
+    things_.insert({{"node", jobs_->cluster_nodes().at(0).name},
+                    {"pool", jobs_->cluster_nodes().at(0).pool},
+                    {"reservation", "none"},
+                    {"digest", object.digest},
                     {"path", "plot.txt"},
                     {"model", "tiny"},
                     {"dataset", "mnist"},

@@ -127,6 +127,7 @@ const RouteTable& route_table() {
     RouteTable table;
     add_system_routes(table);
     add_access_routes(table);
+    add_capacity_routes(table);
     add_job_routes(table);
     add_log_routes(table);
     add_run_routes(table);

@@ -150,6 +150,7 @@ const RouteTable& route_table();
 // One per file routes_*.cc.
 void add_system_routes(RouteTable& table);
 void add_access_routes(RouteTable& table);
+void add_capacity_routes(RouteTable& table);
 void add_job_routes(RouteTable& table);
 void add_log_routes(RouteTable& table);
 void add_run_routes(RouteTable& table);

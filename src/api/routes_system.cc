@@ -75,12 +75,6 @@ void add_system_routes(RouteTable& table) {
   table.add("GET", "/api/v1/status", "getStatus", "system", "How the server is", status)
       .answers<ServerStatus>();
   table
-      .add("GET", "/api/v1/nodes", "listNodes", "system", "The machines and their GPUs",
-           [](Call& call) -> Result<net::Response> {
-             return json_list(TRY(call.services.jobs.nodes(call.who)));
-           })
-      .lists<NodeInfo>();
-  table
       .add("GET", "/api/v1/backup", "getBackup", "system", "A backup as one tar file (admin)",
            [](Call& call) -> Result<net::Response> {
              TRY(call.services.access.require_admin(call.who));

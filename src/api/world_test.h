@@ -21,6 +21,10 @@ class ApiTest : public ::testing::Test {
     control::JobsOptions jobs;
     jobs.server_url = "http://127.0.0.1:1";
     jobs_ = std::make_unique<control::Jobs>(world_.context(), *world_.access, executor_, jobs);
+    const control::ClusterView view{[this] { return jobs_->cluster_nodes(); },
+                                    [this] { return jobs_->cluster_use(); }};
+    capacity_ = std::make_unique<control::Capacity>(world_.context(), *world_.access, view);
+    what_ifs_ = std::make_unique<control::WhatIfs>(world_.context(), *world_.access, view);
     control::IngestOptions ingest;
     ingest.directory = world_.folder.file("logs");
     std::filesystem::create_directories(ingest.directory);
@@ -51,6 +55,8 @@ class ApiTest : public ::testing::Test {
         world_.context(),
         *world_.access,
         *jobs_,
+        *capacity_,
+        *what_ifs_,
         *ingest_,
         *records_,
         *tracking_,
@@ -137,6 +143,8 @@ class ApiTest : public ::testing::Test {
   control::SmallWorld world_;
   executors::MockExecutor executor_;
   std::unique_ptr<control::Jobs> jobs_;
+  std::unique_ptr<control::Capacity> capacity_;
+  std::unique_ptr<control::WhatIfs> what_ifs_;
   std::unique_ptr<control::Ingest> ingest_;
   std::unique_ptr<control::Records> records_;
   std::unique_ptr<control::Tracking> tracking_;

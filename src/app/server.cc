@@ -344,9 +344,15 @@ class RunningServer : public HearthServer {
     options.task_uids = TRY(parse_uids(args_.task_uids));
     options.clock = &clock_;
     jobs_ = std::make_unique<control::Jobs>(context(), *access_, *executor_, options);
+    const control::ClusterView view{[this] { return jobs_->cluster_nodes(); },
+                                    [this] { return jobs_->cluster_use(); }};
+    capacity_ = std::make_unique<control::Capacity>(context(), *access_, view);
+    what_ifs_ = std::make_unique<control::WhatIfs>(context(), *access_, view);
     api::Services services{context(),
                            *access_,
                            *jobs_,
+                           *capacity_,
+                           *what_ifs_,
                            *ingest_,
                            *records_,
                            *tracking_,
@@ -487,6 +493,8 @@ class RunningServer : public HearthServer {
   std::unique_ptr<control::Notify> notify_;
   std::unique_ptr<control::Retention> retention_;
   std::unique_ptr<control::Jobs> jobs_;
+  std::unique_ptr<control::Capacity> capacity_;
+  std::unique_ptr<control::WhatIfs> what_ifs_;
   LateHandler late_;
   std::unique_ptr<net::Server> server_;
   std::vector<NodeInfo> lent_;  // by --topology

@@ -58,9 +58,14 @@ struct ImportArgs {  // `import mlflow SOURCE`
 };
 struct SimulateArgs {  // `simulate`
   std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc, start_cost, projects;
+  std::string svg;
   std::optional<int64_t> limit;
   std::vector<std::string> levels;  // --level HOURS
   bool predict = false, run_to_end = false;
+  // --what-if: on a server's own past work.
+  bool what_if = false;
+  std::string days;
+  std::vector<std::string> add, without, guarantees, limits;
 };
 struct Globals;
 

@@ -1,6 +1,7 @@
 // Commands that act on this machine alone; src/app carries them out.
 #include "base/format.h"
 #include "cli/tree.h"
+#include "cli/what_if.h"
 
 namespace hearth::cli {
 namespace {
@@ -81,12 +82,21 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")
       .option(args->vc, "--vc", "NAME", "philly: this virtual cluster alone")
       .option(args->limit, "--limit", "N", "the first N jobs alone")
+      .option(args->svg, "--svg", "FILE", "draws GPUs in use, the queue and the waits there")
       .flag(args->predict, "--predict", "durations are predicted from the jobs that have ended")
       .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
       .option(args->levels, "--level", "GPU_HOURS",
               "who has had so much makes room for those that have had less; may be repeated; "
               "default: 8")
+      .flag(args->what_if, "--what-if", "this server's own past jobs, as it is and changed")
+      .option(args->days, "--days", "N", "--what-if: jobs that came within N days; default: 14")
+      .option(args->add, "--add", "NODE=N", "--what-if: N more nodes like NODE; may be repeated")
+      .option(args->without, "--without", "NODE", "--what-if: without it; may be repeated")
+      .option(args->guarantees, "--guarantee-of", "PROJECT:WHAT=N,...",
+              "--what-if: this in place of its guarantee, such as vision:gpus=8")
+      .option(args->limits, "--limit-of", "PROJECT:WHAT=N,...", "--what-if: the same of its limit")
       .does([args, &local, &globals]() -> Result<int> {
+        if (args->what_if) return ask_what_if(globals, *args);
         return local.simulate(*args, globals.json);
       });
 }

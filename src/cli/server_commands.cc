@@ -1,11 +1,10 @@
-// status, version, backup, node list, and the nouns of later versions.
+// status, version, backup, and the nouns of later versions.
 #include <cmath>
 
 #include "base/format.h"
 #include "base/id.h"
 #include "base/units.h"
 #include "cli/connect.h"
-#include "domain/node.h"
 #include "domain/wire/api.h"
 #include "os/file_events.h"
 #include "os/system.h"
@@ -87,28 +86,9 @@ Result<int> backup(const Globals& globals, const std::string& file) {
   return kExitOk;
 }
 
-Result<int> list_nodes(const Globals& globals) {
-  Server server = TRY(Server::open(globals));
-  return show_list<NodeInfo>(
-      globals, TRY(list_items(server, "/api/v1/nodes", {})), &NodeInfo::name,
-      Table({"NAME", "POOL", "READY", "CPUS", "MEMORY", "GPUS", "PROBLEM"}),
-      [](const NodeInfo& node) -> std::vector<std::string> {
-        return {node.name,
-                node.pool,
-                node.ready && !node.cordoned ? "yes" : "no",
-                number_text(node.cpus),
-                format_size(node.memory_bytes),
-                format("{}{}", node.gpus.size(), node.lent ? " (lent)" : ""),
-                printable(node.problem)};
-      },
-      "There is no node.");
-}
-
 void add_later_nouns(Tree& tree) {
   Group top = tree.top();
   for (const auto& [name, doc] : {std::pair{"env", "Environments with names and versions"},
-                                  {"quota", "Limits of projects"},
-                                  {"pool", "Pools of nodes"},
                                   {"runtime", "Framework runtimes"}})
     top.later(name, doc);
 }
@@ -146,10 +126,6 @@ void add_server_commands(Tree& tree, const LocalCommands& local) {
   });
   add_backup(top, globals, local);
   add_lineage_command(tree);
-  Group node = tree.group("node", "Machines that run tasks");
-  node.command("list", "Lists them").does([&globals] { return list_nodes(globals); });
-  node.later("cordon", "Closes a node to new tasks");
-  node.later("drain", "Empties a node");
   add_later_nouns(tree);
 }
 

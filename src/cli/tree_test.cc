@@ -135,7 +135,7 @@ TEST_F(TreeTest, AnUnknownOptionNamesTheNearest) {
 
 TEST_F(TreeTest, LaterVerbsSaySoWhateverFollows) {
   for (const auto& words : std::vector<std::vector<std::string>>{
-           {"job", "shell", "x"}, {"env", "list", "--all"}, {"node", "drain", "n"}}) {
+           {"job", "shell", "x"}, {"env", "list", "--all"}, {"runtime", "add", "n"}}) {
     const Done done = run_line(words);
     EXPECT_EQ(done.code, kExitUsage);
     EXPECT_NE(done.err.find("comes with a later version"), std::string::npos) << done.err;

@@ -87,11 +87,12 @@ Result<std::string> Client::get(const std::string& path, const Query& query) {
 
 Result<std::string> Client::send(const std::string& method, const std::string& path,
                                  const std::string& body, const Query& query,
-                                 const std::string& type) {
+                                 const std::string& type, const net::Headers& extra) {
   const std::string key = new_id();
   for (int attempt = 0;; ++attempt) {
     net::ClientRequest asked = request(method, path, query);
     asked.body = body;
+    for (const auto& [name, value] : extra.all()) asked.headers.set(name, value);
     if (!body.empty()) asked.headers.set("Content-Type", type);
     if (method == "POST") asked.headers.set("Idempotency-Key", key);
     auto answer = call(std::move(asked));

@@ -29,7 +29,8 @@ class Client {
   Result<std::string> get(const std::string& path, const Query& query = {});
   Result<std::string> send(const std::string& method, const std::string& path,
                            const std::string& body = "", const Query& query = {},
-                           const std::string& type = "application/json");
+                           const std::string& type = "application/json",
+                           const net::Headers& extra = {});
 
   template <typename T>
   Result<T> get_as(const std::string& path, const Query& query = {}) {

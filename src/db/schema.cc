@@ -159,11 +159,23 @@ CREATE TABLE logged_models (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body T
 CREATE INDEX logged_models_by_experiment ON logged_models (experiment_id, created_at, id);
 )";
 
+constexpr std::string_view kCapacity = R"(
+CREATE TABLE quotas (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  project TEXT NOT NULL UNIQUE);
+CREATE TABLE pools (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  name TEXT NOT NULL UNIQUE);
+CREATE TABLE node_orders (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  node TEXT NOT NULL UNIQUE);
+CREATE TABLE reservations (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  name TEXT NOT NULL UNIQUE);
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
     Migration{2, "tracking", kTracking},
     Migration{3, "the history of live parameters", kLiveHistory},
     Migration{4, "logged models", kLoggedModels},
+    Migration{5, "quotas, pools, nodes and reservations", kCapacity},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "db/table.h"
+#include "domain/capacity.h"
 #include "domain/dataset.h"
 #include "domain/event.h"
 #include "domain/job.h"
@@ -56,6 +57,10 @@ HEARTH_TABLE(Dataset, "datasets", "name", "project", "created_at");
 HEARTH_TABLE(DatasetVersion, "dataset_versions", "dataset", "project", "number", "manifest_digest",
              "created_at");
 HEARTH_TABLE(Delivery, "deliveries", "project", "job_id", "state", "created_at", "next_try_at");
+HEARTH_TABLE(Quota, "quotas", "project");
+HEARTH_TABLE(Pool, "pools", "name");
+HEARTH_TABLE(NodeOrder, "node_orders", "node");
+HEARTH_TABLE(Reservation, "reservations", "name");
 
 #undef HEARTH_TABLE
 

@@ -267,6 +267,7 @@ struct Task {
   Marks marks;
   bool stop_asked = false;
   std::string stop_class;  // why: "gang" (another task failed), "preemption", "cancelled"
+  std::string stop_text;   // of a preemption: for whom or what, in words
   std::string limits;      // "cgroup v1", "cgroup v2", "watched": how memory is limited
   int64_t version = 0;
   bool operator==(const Task&) const = default;
@@ -299,6 +300,7 @@ struct Describe<Task> {
     f("marks", &Task::marks, "what of its streams is durable here");
     f("stop_asked", &Task::stop_asked, "it has been told to end");
     f("stop_class", &Task::stop_class, "why: gang, preemption or cancelled");
+    f("stop_text", &Task::stop_text, "of a preemption: for whom or what");
     f("limits", &Task::limits, "how its memory is limited");
     f("version", &Task::version, "counts changes");
   }

@@ -98,6 +98,16 @@ void Describe<Resources>::fields(Fields<Resources>& f) {
       .example("10GiB");
 }
 
+void Describe<Placement>::fields(Fields<Placement>& f) {
+  f("within", &Placement::within,
+    "all tasks lie within one node, rack or spine, or the job waits; `any`: as near as there is "
+    "room");
+  f("inside", &Placement::inside,
+    "the GPUs of a task lie on one NUMA node, or on one switch or NVLink clique (`link`)");
+  f("spread", &Placement::spread, "no two tasks on one node");
+  f("balanced", &Placement::balanced, "as many tasks on each node as on the others");
+}
+
 void Describe<Role>::fields(Fields<Role>& f) {
   f("replicas", &Role::replicas, "processes of this role").min(1).max(4096).example("4");
   f("command", &Role::command, "what each of them runs").required().example("python3 train.py");
@@ -227,6 +237,12 @@ void Describe<JobSpec>::fields(Fields<JobSpec>& f) {
       .max(366.0 * 86400)
       .example("1h");
   f("priority", &JobSpec::priority, "higher starts earlier").min(0).max(100).example("50");
+  f("opportunistic", &JobSpec::opportunistic,
+    "runs on what is idle, outside of quotas, and is the first to make room");
+  f("pool", &JobSpec::pool, "nodes it may use; default: any pool that does not want to be named")
+      .matches(kName, kNameWords)
+      .example("training");
+  f("placement", &JobSpec::placement, "how near its tasks lie to each other");
   f("notify", &JobSpec::notify, "whom to tell").max(16);
 }
 

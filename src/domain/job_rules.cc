@@ -52,6 +52,7 @@ class Rules {
     datasets();
     outputs();
     metrics();
+    placement();
   }
 
  private:
@@ -69,6 +70,13 @@ class Rules {
     const std::string mend = format("did you mean '{}'?", field);
     return std::any_of(errors_.begin(), errors_.end(),
                        [&](const FieldError& error) { return error.mend == mend; });
+  }
+
+  void placement() {
+    const Node* node = find(root_.find("placement"), "spread");
+    if (spec_.placement.spread && spec_.placement.within == Within::node && tasks_of(spec_) > 1)
+      mistake("placement.spread", node, "true beside within: node",
+              "one of: spread: true, within: node", "take one of them out");
   }
 
   void version() {

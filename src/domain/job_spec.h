@@ -16,6 +16,9 @@ namespace hearth {
 enum class JobKind { job, service, search, pipeline };
 enum class CpuLimit { weight, hard };
 enum class Launch { plain, torchrun, tf, dmlc, mpi, jax, paddle };
+// Where all tasks of a job lie together; where the GPUs of one task do.
+enum class Within { any, spine, rack, node };
+enum class InsideNode { any, numa, link };
 enum class FailureClass {
   exit,
   signal,
@@ -63,6 +66,13 @@ struct Resources {
   double gpu_share = 1;
   std::optional<Size> gpu_memory;
   bool operator==(const Resources&) const = default;
+};
+struct Placement {
+  Within within = Within::any;
+  InsideNode inside = InsideNode::any;
+  bool spread = false;
+  bool balanced = false;
+  bool operator==(const Placement&) const = default;
 };
 struct Role {
   int64_t replicas = 1;
@@ -135,6 +145,9 @@ struct JobSpec {
   Retries retries;
   std::optional<Span> time_limit;
   int64_t priority = 50;
+  bool opportunistic = false;
+  std::string pool;  // "": any that is not entered by name only
+  Placement placement;
   std::vector<Notify> notify;
   bool operator==(const JobSpec&) const = default;
 };
@@ -182,6 +195,16 @@ struct Words<Launch> {
   static constexpr std::string_view name = "Launch";
   static constexpr std::array<std::string_view, 7> words{"plain", "torchrun", "tf",    "dmlc",
                                                          "mpi",   "jax",      "paddle"};
+};
+template <>
+struct Words<Within> {
+  static constexpr std::string_view name = "Within";
+  static constexpr std::array<std::string_view, 4> words{"any", "spine", "rack", "node"};
+};
+template <>
+struct Words<InsideNode> {
+  static constexpr std::string_view name = "InsideNode";
+  static constexpr std::array<std::string_view, 3> words{"any", "numa", "link"};
 };
 template <>
 struct Words<FailureClass> {
@@ -234,6 +257,12 @@ template <>
 struct Describe<Resources> {
   static constexpr std::string_view name = "Resources", doc = "What one process needs.";
   static void fields(Fields<Resources>& f);
+};
+template <>
+struct Describe<Placement> {
+  static constexpr std::string_view name = "Placement",
+                                    doc = "How near to each other tasks and their GPUs lie.";
+  static void fields(Fields<Placement>& f);
 };
 template <>
 struct Describe<Role> {

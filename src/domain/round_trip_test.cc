@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/capacity.h"
 #include "domain/dataset.h"
 #include "domain/event.h"
 #include "domain/job.h"
@@ -16,6 +17,7 @@
 #include "domain/run.h"
 #include "domain/scalar.h"
 #include "domain/topology.h"
+#include "domain/what_if.h"
 #include "domain/wire/api.h"
 #include "domain/wire/sync.h"
 #include "domain/wire/task_spec.h"
@@ -159,13 +161,13 @@ class Filler {
 template <typename T>
 class RoundTrip : public testing::Test {};
 
-using Described =
-    testing::Types<ManifestFile, Manifest, Dataset, DatasetVersion, Actor, Event, Delivery,
-                   GitState, Job, Place, Attempt, Marks, Task, Reason, Failure, Phase, Environment,
-                   CodeSource, Command, Param, Resources, Role, DatasetUse, CheckpointOutput,
-                   ModelOutput, Outputs, Retries, Notify, JobSpec, Model, ModelVersion, Gpu,
-                   NodeInfo, NumaCell, TopologyFile, LentNode, LentNuma, LentGpu, Peer, Token,
-                   Secret, Project, User, Membership, Artifact, Checkpoint>;
+using Described = testing::Types<
+    ManifestFile, Manifest, Dataset, DatasetVersion, Actor, Event, Delivery, GitState, Job, Place,
+    Attempt, Marks, Task, Reason, Failure, Phase, Environment, CodeSource, Command, Param,
+    Resources, Placement, Role, DatasetUse, CheckpointOutput, ModelOutput, Outputs, Retries, Notify,
+    JobSpec, Model, ModelVersion, Gpu, NodeInfo, NumaCell, TopologyFile, LentNode, LentNuma,
+    LentGpu, Peer, Token, Secret, Project, User, Membership, Artifact, Checkpoint, Amounts, Quota,
+    QuotaStatus, Pool, PoolStatus, NodeOrder, NodeTask, NodeStatus, Reservation>;
 using DescribedToo =
     testing::Types<Experiment, LatestMetric, UsedDataset, Run, LiveHistoryItem, SyncHead, LiveValue,
                    SyncAnswer, StateRecord, TaskRecord, TaskDataset, TaskSpec>;
@@ -176,8 +178,8 @@ using BodiesOfTheApi =
                    SecretBody, UploadBody, UploadResult, StoredResult, DatasetVersionBody,
                    AliasBody, MetricHistoryPoint, MetricHistory, ServerStatus, FieldError, Problem,
                    TagsBody, DigestsBody, StoredObjects, LineageNode, LineageEdge, Lineage, RunList,
-                   RunColumn, RunColumns, RunGroup, RunGroups, ChartQuery, ChartSeries,
-                   ChartAnswer>;
+                   RunColumn, RunColumns, RunGroup, RunGroups, ChartQuery, ChartSeries, ChartAnswer,
+                   WhatIfNodes, WhatIfQuota, WhatIf, WaitSpread, WhatIfOutcome, WhatIfAnswer>;
 
 template <typename T>
 void round_trips() {

@@ -76,10 +76,11 @@ struct Apply {
     recount_all(state);
   }
   void operator()(const JobQueued& event) const {
-    leave_queue(state, event.job.id);
     const QueuedJob& job = event.job;
+    const bool known = state.queue_keys.contains(job.id);
+    leave_queue(state, job.id);
     // What comes for the first time tells what will come.
-    if (!event.draft && !job.lost_place && job.served == 0) {
+    if (!event.draft && !known && !job.lost_place && job.served == 0) {
       for (const TaskNeed& task : job.tasks)
         state.worth.arrived(job.pool, need_of(task, state.cells.models()));
     }
@@ -183,6 +184,34 @@ std::string shape_of(const QueuedJob& job) {
   return shape;
 }
 
+namespace {
+
+bool no_fault_of_its_own(FailureClass why) {
+  return why == FailureClass::node || why == FailureClass::preemption || why == FailureClass::lost;
+}
+
+Level level_of(Within within) {
+  switch (within) {
+    case Within::any:
+      return Level::any;
+    case Within::spine:
+      return Level::spine;
+    case Within::rack:
+      return Level::rack;
+    case Within::node:
+      return Level::node;
+  }
+  return Level::any;
+}
+
+Inside inside_of(InsideNode inside) {
+  return inside == InsideNode::numa   ? Inside::numa
+         : inside == InsideNode::link ? Inside::link
+                                      : Inside::any;
+}
+
+}  // namespace
+
 QueuedJob queued_job(const Job& job) {
   QueuedJob queued{.id = job.id,
                    .name = job.name,
@@ -190,10 +219,19 @@ QueuedJob queued_job(const Job& job) {
                    .owner = job.owner,
                    .priority = job.priority,
                    .queued_at = job.created_at,
-                   .not_before = job.next_attempt_at};
+                   .not_before = job.next_attempt_at,
+                   .pool = job.spec.pool,
+                   .within = level_of(job.spec.placement.within),
+                   .spread = job.spec.placement.spread,
+                   .balanced = job.spec.placement.balanced,
+                   .opportunistic = job.spec.opportunistic};
+  queued.lost_place = job.failure && no_fault_of_its_own(job.failure->failure_class);
   int64_t rank = 0;
+  double servers = 0, cpus = 0;
   for (const auto& [name, role] : roles_of(job.spec)) {
     const Resources& r = role.resources;
+    servers += static_cast<double>(role.replicas * r.gpus) * r.gpu_share;
+    cpus += static_cast<double>(role.replicas) * r.cpus;
     for (int64_t i = 0; i < role.replicas; ++i) {
       queued.tasks.push_back({.role = name,
                               .rank = rank++,
@@ -202,9 +240,12 @@ QueuedJob queued_job(const Job& job) {
                               .milli_gpus = milli(static_cast<double>(r.gpus) * r.gpu_share),
                               .gpu_model = r.gpu_model,
                               .gpu_share_milli = milli(r.gpu_share),
-                              .gpu_memory_bytes = r.gpu_memory ? r.gpu_memory->bytes : 0});
+                              .gpu_memory_bytes = r.gpu_memory ? r.gpu_memory->bytes : 0,
+                              .inside = inside_of(job.spec.placement.inside)});
     }
   }
+  for (const Phase& phase : job.phases)
+    if (phase.name == "running") queued.served += phase.seconds * (servers > 0 ? servers : cpus);
   return queued;
 }
 

@@ -56,12 +56,14 @@ QueuedJob queued_job(const Job& job);
 struct QuotaAmounts {
   std::optional<int64_t> milli_cpus, memory_bytes, milli_gpus;
   std::map<std::string, int64_t> milli_gpus_of;  // by GPU model, named as in a job file
+  bool operator==(const QuotaAmounts&) const = default;
 };
 // Projects form a tree: what is used below counts above.
 struct ProjectQuota {
   std::string name, parent;  // empty: none
   double weight = 1;         // of its fair share beside others of its parent
   QuotaAmounts guaranteed, limit;
+  bool operator==(const ProjectQuota&) const = default;
 };
 struct PoolPolicy {
   std::string pool;
@@ -73,6 +75,7 @@ struct PoolPolicy {
   // Least attained service (Tiresias, NSDI'19): at each of these GPU-seconds (ascending) a job
   // comes behind, and makes room for, those that have had less. Empty: jobs run to their end.
   std::vector<double> service_levels;
+  bool operator==(const PoolPolicy&) const = default;
 };
 
 struct NodeChanged {

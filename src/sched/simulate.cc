@@ -32,7 +32,11 @@ class Engine {
     if (by_id_.size() != trace_.jobs.size())
       return Error{Code::invalid, "two jobs of the trace have one name"};
     if (!trace_.jobs.empty()) done_.first = trace_.jobs.front().job.queued_at;
-    while (!events_.empty()) turn();
+    while (!events_.empty()) {
+      if (options_.stop && options_.stop())
+        return Error::of(Code::timeout, "the simulation was stopped before its end");
+      turn();
+    }
     return std::move(done_);
   }
 
@@ -91,12 +95,25 @@ class Engine {
       }
     }
     if (waiting_ > 0) make_plan(now);
+    sample(now);
+  }
+
+  void sample(Time now) {
+    if (now < next_sample_) return;
+    done_.samples.push_back({now, in_use_, waiting_});
+    next_sample_ = now + every_;
+    if (done_.samples.size() < kMostSamples) return;
+    for (size_t i = 0; 2 * i < done_.samples.size(); ++i) done_.samples[i] = done_.samples[2 * i];
+    done_.samples.resize(done_.samples.size() / 2);
+    const Duration span = now - done_.samples.front().at;
+    every_ = Duration{span.micros * 2 / static_cast<int64_t>(kMostSamples)};
   }
 
   // It stops running now, for good or to be queued again.
   void end(size_t job, Time now) {
     State& state = jobs_[job];
     state.running = false;
+    in_use_ -= static_cast<double>(done_.jobs[job].gpus);
     const Duration ran = now - state.since;
     state.left = Duration{state.left.micros - ran.micros};
     const double gpu_seconds = static_cast<double>(done_.jobs[job].gpus) * ran.seconds();
@@ -135,6 +152,7 @@ class Engine {
     const size_t job = by_id_.at(start.job_id);
     State& state = jobs_[job];
     state.running = true;
+    in_use_ += static_cast<double>(done_.jobs[job].gpus);
     state.since = now;
     ++state.attempt;
     ++done_.starts;
@@ -165,7 +183,9 @@ class Engine {
   std::vector<State> jobs_;
   std::unordered_map<std::string, size_t> by_id_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Time next_wake_;
+  Time next_wake_, next_sample_;
+  Duration every_;  // between samples
+  double in_use_ = 0;
   int64_t waiting_ = 0;
   size_t finished_ = 0;
   Simulated done_;

@@ -17,6 +17,7 @@ struct SimulateOptions {
   bool predict = false;         // durations are predicted from the jobs that have ended
   bool know_durations = false;  // durations are known beforehand
   std::function<void(double part)> progress;  // 0..1, now and then
+  std::function<bool()> stop;                 // asked now and then; true: simulate() gives up
 };
 struct JobOutcome {
   Time queued_at, started_at, finished_at;  // its first start; {0}: never
@@ -24,14 +25,24 @@ struct JobOutcome {
   int64_t gpus = 0;
   std::vector<Place> places;  // of its last start
 };
+// How it was at a moment: steps, thinned out evenly to kMostSamples.
+struct Sample {
+  Time at;
+  double gpus = 0;      // in use
+  int64_t waiting = 0;  // jobs
+};
+inline constexpr size_t kMostSamples = 4000;
+
 struct Simulated {
   std::vector<JobOutcome> jobs;  // as in the trace
   int64_t evictions = 0, plans = 0, starts = 0;
-  Time first, last;         // coming, end
+  Time first, last;  // coming, end
+  std::vector<Sample> samples;
   double gpu_seconds = 0;   // in use
   double plan_seconds = 0;  // of this machine's time, for all plans
   double slowest_plan_seconds = 0;
 };
+// Errors: invalid (two jobs of one id), timeout (told to stop).
 Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options);
 
 struct Spread {

@@ -35,7 +35,7 @@ void describe_stop(Failure& failure, const std::string& stop_class) {
       failure.text = "cancelled";
       break;
     case FailureClass::preemption:
-      failure.text = "ended to make room for a job of higher priority";
+      failure.text = "ended to make room for another job";
       break;
     case FailureClass::time_limit:
       failure.text = "its time was over";

@@ -262,7 +262,7 @@ Result<void> Access::delete_project(const Identity& who, const std::string& name
                                "delete these first");
     }
     // A project of the same name that is made later must not inherit them.
-    for (const char* table : {"memberships", "tokens", "experiments"})
+    for (const char* table : {"memberships", "tokens", "experiments", "quotas"})
       TRY(session.execute(format("DELETE FROM {} WHERE project = $1", table), {name}));
     TRY(db::Table<Project>::remove(session, project->id));
     TRY(emit(session, state_->context.clock, who.actor(), name, "project.deleted", project->id,

@@ -128,6 +128,7 @@ Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   }
   Job draft;
   draft.spec = spec;
+  draft.project = spec.project;
   if (auto reason = state_->loop.never_fits(sched::queued_job(draft))) {
     sched::explain(*reason);
     return Error::invalid("this job could never start: " + reason->text, reason->mend);
@@ -150,6 +151,8 @@ Result<CheckAnswer> Jobs::check(const Identity& who, const SubmitRequest& reques
   Job draft;
   draft.id = new_id(state_->context.clock, state_->context.random);
   draft.spec = answer.spec;
+  draft.project = answer.spec.project;
+  draft.owner = who.user;
   draft.priority = answer.spec.priority;
   draft.created_at = state_->context.clock.now();
   const sched::QueuedJob queued = sched::queued_job(draft);
@@ -275,6 +278,13 @@ Result<std::vector<Checkpoint>> Jobs::checkpoints(const Identity& who, const std
 Result<std::vector<NodeInfo>> Jobs::nodes(const Identity& who) {
   (void)who;  // everybody who is signed in may see the cluster
   return state_->loop.nodes();
+}
+
+std::vector<NodeInfo> Jobs::cluster_nodes() {
+  return state_->loop.nodes();
+}
+std::map<std::string, sched::ProjectUse> Jobs::cluster_use() {
+  return state_->loop.use();
 }
 
 Result<Job> Jobs::set_live(const Identity& who, const std::string& id,

@@ -14,6 +14,7 @@
 #include "domain/job.h"
 #include "domain/run.h"
 #include "executors/executor.h"
+#include "sched/scheduler.h"
 
 namespace hearth::control {
 
@@ -68,6 +69,9 @@ class Jobs {
   Result<std::vector<Task>> tasks(const Identity& who, const std::string& id);
   Result<std::vector<Checkpoint>> checkpoints(const Identity& who, const std::string& id);
   Result<std::vector<NodeInfo>> nodes(const Identity& who);
+  // The cluster as the scheduler sees it now.
+  std::vector<NodeInfo> cluster_nodes();
+  std::map<std::string, sched::ProjectUse> cluster_use();
 
   // Live parameters: bounds and types of the job file are enforced.
   Result<Job> set_live(const Identity& who, const std::string& id,

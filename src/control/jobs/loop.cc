@@ -1,6 +1,7 @@
 #include "control/jobs/loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/format.h"
@@ -86,6 +87,21 @@ std::vector<NodeInfo> JobLoop::nodes() {
   return cluster_.nodes();
 }
 
+std::map<std::string, sched::ProjectUse> JobLoop::use() {
+  const std::lock_guard lock(mutex_);
+  return cluster_.use();
+}
+
+Result<void> JobLoop::load_supply() {
+  TRY(context_.database.read([&](db::Session& session) { return supply_.load(session); }));
+  feed_supply();
+  return {};
+}
+
+void JobLoop::feed_supply() {
+  for (const sched::ClusterEvent& event : supply_.changes(context_.clock.now())) apply(event);
+}
+
 void JobLoop::apply(const sched::ClusterEvent& event) {
   const std::lock_guard lock(mutex_);
   cluster_.apply(event);
@@ -121,14 +137,16 @@ void JobLoop::run() {
 }
 
 Result<void> JobLoop::load_all() {
-  for (const NodeInfo& node : TRY(executor_.topology())) apply(sched::NodeChanged{node});
+  for (const NodeInfo& node : TRY(executor_.topology())) supply_.set_node(node);
   std::vector<Job> jobs;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     last_seq_ = TRY(db::last_event_seq(session));
+    TRY(supply_.load(session));
     jobs = TRY(db::Table<Job>::select(
         session, "WHERE state IN ('queued', 'preparing', 'running', 'saving') ORDER BY id", {}));
     return {};
   }));
+  feed_supply();
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
       queued_.insert(job.id);
@@ -203,13 +221,26 @@ Result<void> JobLoop::recover() {
   return {};
 }
 
+namespace {
+
+bool changes_supply(const std::string& kind) {
+  constexpr std::array<std::string_view, 5> kNouns = {"quota.", "pool.", "node.", "reservation.",
+                                                      "project."};
+  return std::any_of(kNouns.begin(), kNouns.end(),
+                     [&](std::string_view noun) { return kind.starts_with(noun); });
+}
+
+}  // namespace
+
 Result<bool> JobLoop::read_events() {
   std::vector<Event> events;
   std::set<std::string> jobs;
+  bool supply = false;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     events = TRY(db::events_since(session, last_seq_, kEventsAtOnce));
     for (const Event& event : events) {
       if (event.kind.starts_with("job.")) jobs.insert(event.id);
+      supply = supply || changes_supply(event.kind);
       if (event.kind == "checkpoint.added") {
         // An eviction would cost its job the work since then.
         const auto saved = TRY(db::Table<Checkpoint>::get(session, event.id));
@@ -221,6 +252,7 @@ Result<bool> JobLoop::read_events() {
     }
     return {};
   }));
+  if (supply) TRY(load_supply());
   for (const std::string& job_id : jobs) TRY(update_job(job_id));
   if (!events.empty()) last_seq_ = events.back().seq;
   return !events.empty();
@@ -229,7 +261,8 @@ Result<bool> JobLoop::read_events() {
 Result<void> JobLoop::take_executor_events() {
   while (auto item = executor_events_.pop_for(Duration{0})) {
     if (const auto* node = std::get_if<NodeEvent>(&*item)) {
-      apply(sched::NodeChanged{node->node});
+      supply_.set_node(node->node);
+      feed_supply();
       continue;
     }
     const TaskEvent& event = std::get<TaskEvent>(*item);
@@ -273,16 +306,6 @@ Result<void> JobLoop::update_job(const std::string& job_id) {
   return {};
 }
 
-namespace {
-
-bool no_fault_of_its_own(const Failure& failure) {
-  return failure.failure_class == FailureClass::node ||
-         failure.failure_class == FailureClass::preemption ||
-         failure.failure_class == FailureClass::lost;
-}
-
-}  // namespace
-
 void JobLoop::follow(const Reconciled& r) {
   const Job& job = r.job;
   for (const std::string& task : r.stop_tasks) context_.signals.notify(task_topic(task));
@@ -302,24 +325,24 @@ void JobLoop::follow(const Reconciled& r) {
   }
   if (job.state == JobState::queued) {
     queued_.insert(job.id);
-    sched::QueuedJob waiting = sched::queued_job(job);
-    waiting.lost_place =
-        r.attempt && r.attempt->failure && no_fault_of_its_own(*r.attempt->failure);
-    apply(sched::JobQueued{std::move(waiting)});
+    apply(sched::JobQueued{sched::queued_job(job)});
   } else if (queued_.erase(job.id) > 0) {
     apply(sched::JobGone{job.id});
   }
 }
 
 Result<void> JobLoop::carry_out_plan() {
-  if (queued_.empty() || holding_) {
+  const Time now = context_.clock.now();
+  const Time change = supply_.next_change();
+  if (change.micros != 0 && change <= now) feed_supply();
+  if ((queued_.empty() && !supply_.closes()) || holding_) {
     wake_at_ = {};
     return {};
   }
   sched::Plan plan;
   {
     const std::lock_guard lock(mutex_);
-    plan = sched::plan(cluster_, context_.clock.now());
+    plan = sched::plan(cluster_, now);
   }
   wake_at_ = plan.wake_at;
   TRY(evict_attempts(plan.evictions));

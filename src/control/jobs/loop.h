@@ -12,6 +12,7 @@
 #include "base/bounded_queue.h"
 #include "control/jobs/launch.h"
 #include "control/jobs/reconcile.h"
+#include "control/supply.h"
 
 namespace hearth::control {
 
@@ -28,6 +29,7 @@ class JobLoop : public executors::Watcher {
   // What the plan would say of this job if it were submitted now; code "now" if it would start.
   Reason would_wait(sched::QueuedJob job);
   std::vector<NodeInfo> nodes();
+  std::map<std::string, sched::ProjectUse> use();
 
   void on_task(const executors::TaskEvent& event) override;
   void on_node(const executors::NodeEvent& event) override;
@@ -45,8 +47,10 @@ class JobLoop : public executors::Watcher {
   using ExecutorEvent = std::variant<executors::TaskEvent, executors::NodeEvent>;
 
   void run();
-  Result<void> load_all();     // at start: nodes, queued jobs, running attempts
-  Result<void> recover();      // what the executor still knows
+  Result<void> load_all();  // at start: nodes, queued jobs, running attempts
+  Result<void> recover();   // what the executor still knows
+  Result<void> load_supply();
+  void feed_supply();
   Result<bool> read_events();  // true: there was news
   Result<void> take_executor_events();
   Result<void> update_job(const std::string& job_id);
@@ -69,6 +73,7 @@ class JobLoop : public executors::Watcher {
   sched::Cluster cluster_;
   std::map<std::string, Reason> reasons_;
   // The loop thread's own:
+  Supply supply_;
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};

@@ -133,6 +133,7 @@ Result<std::vector<std::string>> evict(db::Session& session, Context& context,
     if (task.stop_asked || finished(task.state) || task.saving_at.micros != 0) continue;
     task.stop_asked = true;
     task.stop_class = word(FailureClass::preemption);
+    task.stop_text = reason.text;
     TRY(db::Table<Task>::update(session, task));
     told.push_back(task.id);
   }

@@ -55,6 +55,8 @@ Verdict judge(const Attempt& attempt, std::span<const Task> tasks) {
   }
   if (cause != nullptr) {
     verdict.failure = cause->failure.value_or(Failure{});
+    if (verdict.failure->failure_class == FailureClass::preemption && !cause->stop_text.empty())
+      verdict.failure->text = cause->stop_text;
     verdict.failure->rank = cause->rank;
     verdict.failure->role = cause->role;
     if (tasks.size() > 1)

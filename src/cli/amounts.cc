@@ -1,0 +1,57 @@
+#include "cli/amounts.h"
+
+#include "base/format.h"
+#include "base/units.h"
+#include "cli/output.h"
+#include "domain/scalar.h"
+
+namespace hearth::cli {
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  return format("{}", join(parts, between));
+}
+
+Result<double> number_of(const std::string& text, const std::string& what) {
+  const auto value = real_of(text);
+  if (value && *value >= 0) return *value;
+  return Error::invalid(format("{}={} is no amount", what, text),
+                        format("write a number from 0 on, or {}=none", what));
+}
+
+Result<void> take_amounts(Amounts& amounts, const std::string& text) {
+  for (const auto part : split(text, ',')) {
+    const size_t equal = part.find('=');
+    if (equal == std::string_view::npos || equal == 0)
+      return Error::invalid(format("'{}' is no amount", part),
+                            "write what=amount: gpus=8,cpus=64,memory=256GiB,H100=4");
+    const std::string what(part.substr(0, equal)), value(part.substr(equal + 1));
+    const bool none = value == "none";
+    if (what == "memory") {
+      amounts.memory_bytes.reset();
+      if (!none) amounts.memory_bytes = TRY(parse_size(value));
+    } else if (what == "cpus" || what == "gpus") {
+      auto& amount = what == "cpus" ? amounts.cpus : amounts.gpus;
+      amount.reset();
+      if (!none) amount = TRY(number_of(value, what));
+    } else {
+      amounts.gpu_models.erase(what);
+      if (!none) amounts.gpu_models[what] = TRY(number_of(value, what));
+    }
+  }
+  return {};
+}
+
+std::string words_of(const Amounts& amounts) {
+  std::vector<std::string> parts;
+  const auto count = [](double n, const char* one) {
+    return format("{} {}{}", number_text(n), one, n == 1 ? "" : "s");
+  };
+  if (amounts.gpus) parts.push_back(count(*amounts.gpus, "GPU"));
+  for (const auto& [model, gpus] : amounts.gpu_models)
+    parts.push_back(format("{} {}", number_text(gpus), printable(model)));
+  if (amounts.cpus) parts.push_back(count(*amounts.cpus, "CPU"));
+  if (amounts.memory_bytes) parts.push_back(format_size(*amounts.memory_bytes));
+  return joined(parts, ", ");
+}
+
+}  // namespace hearth::cli

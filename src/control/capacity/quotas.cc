@@ -1,0 +1,193 @@
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/id.h"
+#include "control/capacity/capacity.h"
+#include "control/emit.h"
+
+namespace hearth::control {
+namespace {
+
+// Each amount of a quota by its name in a quota file.
+std::map<std::string, double> flat(const Amounts& amounts) {
+  std::map<std::string, double> all;
+  if (amounts.cpus) all["cpus"] = *amounts.cpus;
+  if (amounts.gpus) all["gpus"] = *amounts.gpus;
+  if (amounts.memory_bytes) all["memory_bytes"] = static_cast<double>(*amounts.memory_bytes);
+  for (const auto& [model, gpus] : amounts.gpu_models) all["gpu_models." + model] = gpus;
+  return all;
+}
+
+Result<void> check_limits(const Quota& wanted) {
+  const auto limits = flat(wanted.limit);
+  Error error = Error::invalid("the quota promises more than it allows");
+  for (const auto& [what, guaranteed] : flat(wanted.guaranteed)) {
+    const auto limit = limits.find(what);
+    if (limit == limits.end() || guaranteed <= limit->second) continue;
+    error.errors.push_back({"guaranteed." + what, 0, format("{:g}", guaranteed),
+                            format("at most limit.{}: {:g}", what, limit->second), ""});
+  }
+  if (error.errors.empty()) return {};
+  error.mend = "raise the limit or promise less";
+  return error;
+}
+
+// What is promised to the children of a project must be there: each amount that `parent` is itself
+// promised is at least the sum of theirs.
+Result<void> check_sum(db::Session& session, const std::string& parent, const Quota& changed) {
+  if (parent.empty()) return {};
+  auto above = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {parent}));
+  if (parent == changed.project) above = changed;
+  if (!above) return {};
+  std::map<std::string, double> sum;
+  for (const Project& child :
+       TRY(db::Table<Project>::select(session, "WHERE parent = $1", {parent}))) {
+    auto quota = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {child.name}));
+    if (child.name == changed.project) quota = changed;
+    if (!quota) continue;
+    for (const auto& [what, amount] : flat(quota->guaranteed)) sum[what] += amount;
+  }
+  Error error = Error::invalid(
+      format("more would be guaranteed below project {} than it is guaranteed itself", parent),
+      format("guarantee more to {}, or less to those below it", parent));
+  for (const auto& [what, promised] : flat(above->guaranteed)) {
+    if (sum[what] > promised + 1e-9)
+      error.errors.push_back({"guaranteed." + what, 0, format("{:g} in all", sum[what]),
+                              format("at most {:g}", promised), ""});
+  }
+  if (error.errors.empty()) return {};
+  return error;
+}
+
+std::optional<double> beyond(const std::optional<double>& guaranteed, double used) {
+  if (!guaranteed || used <= *guaranteed) return std::nullopt;
+  return used - *guaranteed;
+}
+
+void fill_use(QuotaStatus& status, const sched::ProjectUse& use) {
+  const auto whole = [](int64_t milli) { return static_cast<double>(milli) / 1000; };
+  const Amounts& guaranteed = status.quota.guaranteed;
+  status.used.cpus = whole(use.milli_cpus);
+  status.used.gpus = whole(use.milli_gpus);
+  status.used.memory_bytes = use.memory_bytes;
+  for (const auto& [model, milli] : use.milli_gpus_of) status.used.gpu_models[model] = whole(milli);
+  status.borrowed.cpus = beyond(guaranteed.cpus, *status.used.cpus);
+  status.borrowed.gpus = beyond(guaranteed.gpus, *status.used.gpus);
+  if (guaranteed.memory_bytes && use.memory_bytes > *guaranteed.memory_bytes)
+    status.borrowed.memory_bytes = use.memory_bytes - *guaranteed.memory_bytes;
+  status.share = use.share;
+}
+
+}  // namespace
+
+Result<void> Capacity::may_set_quota(const Identity& who, const std::string& project) {
+  // Not there for whoever may not see it.
+  TRY(access_.require(who, project, Grade::viewer));
+  std::string parent;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    const auto found = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));
+    if (!found) return Error::not_found(format("there is no project '{}'", project));
+    parent = found->parent;
+    return {};
+  }));
+  if (parent.empty()) return access_.require_admin(who);
+  if (access_.require(who, parent, Grade::admin).ok()) return {};
+  return Error::denied(format("the quota of {} is set by the admins of {}", project, parent),
+                       "ask one of them");
+}
+
+Result<std::vector<QuotaStatus>> Capacity::quotas(const Identity& who) {
+  const auto visible = TRY(access_.visible_projects(who));
+  std::vector<QuotaStatus> all;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    all.clear();
+    for (const Project& project :
+         TRY(db::Table<Project>::select(session, "ORDER BY name LIMIT 10000", {}))) {
+      if (visible && std::find(visible->begin(), visible->end(), project.name) == visible->end())
+        continue;
+      QuotaStatus& one = all.emplace_back();
+      one.parent = project.parent;
+      one.quota.project = project.name;
+      if (auto set = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project.name})))
+        one.quota = std::move(*set);
+      TRY(
+          session.query("SELECT state, COUNT(*) FROM jobs WHERE project = $1 AND state IN "
+                        "('queued', 'preparing', 'running', 'saving') GROUP BY state",
+                        {project.name}, [&](const db::Row& row) -> Result<void> {
+                          (row.text(0) == "queued" ? one.queued : one.running) += row.integer(1);
+                          return {};
+                        }));
+    }
+    return {};
+  }));
+  const auto use = view_.use();
+  for (QuotaStatus& one : all) {
+    const auto at = use.find(one.quota.project);
+    fill_use(one, at == use.end() ? sched::ProjectUse{} : at->second);
+  }
+  return all;
+}
+
+Result<QuotaStatus> Capacity::quota(const Identity& who, const std::string& project) {
+  TRY(access_.require(who, project, Grade::viewer));
+  for (QuotaStatus& one : TRY(quotas(who)))
+    if (one.quota.project == project) return std::move(one);
+  return Error::not_found(format("there is no project '{}'", project));
+}
+
+Result<Quota> Capacity::set_quota(const Identity& who, const std::string& project, Quota wanted,
+                                  std::optional<int64_t> if_version) {
+  TRY(may_set_quota(who, project));
+  TRY(check_limits(wanted));
+  Quota made;
+  TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+    const auto owner = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));
+    if (!owner) return Error::not_found(format("there is no project '{}'", project));
+    const auto before = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project}));
+    if (if_version && (!before || before->version != *if_version))
+      return Error::conflict(format("the quota of {} has changed since", project),
+                             "look at it again and repeat the change");
+    made = wanted;
+    made.project = project;
+    made.changed_by = who.user;
+    made.changed_at = context_.clock.now();
+    made.id = before ? before->id : new_id(context_.clock, context_.random);
+    made.version = before ? before->version : 0;
+    TRY(check_sum(session, owner->parent, made));
+    TRY(check_sum(session, project, made));
+    if (before)
+      TRY(db::Table<Quota>::update(session, made));
+    else
+      TRY(db::Table<Quota>::insert(session, made));
+    TRY(emit(
+        session, context_.clock, who.actor(), project, "quota.set", made.id, made.version,
+        format(R"({{"project":{},"weight":{:g},"guaranteed":{},"limit":{}}})", json_quote(project),
+               made.weight, to_json(made.guaranteed), to_json(made.limit))));
+    return {};
+  }));
+  wake();
+  return made;
+}
+
+Result<void> Capacity::delete_quota(const Identity& who, const std::string& project) {
+  TRY(may_set_quota(who, project));
+  TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+    const auto before = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project}));
+    if (!before)
+      return Error::not_found(format("project {} has no quota of its own", project),
+                              "`hearth quota list` shows those there are");
+    TRY(db::Table<Quota>::remove(session, before->id));
+    TRY(emit(session, context_.clock, who.actor(), project, "quota.deleted", before->id,
+             before->version + 1));
+    return {};
+  }));
+  wake();
+  return {};
+}
+
+void Capacity::wake() {
+  context_.signals.notify(kQueueTopic);
+  context_.signals.notify(kEventsTopic);
+}
+
+}  // namespace hearth::control

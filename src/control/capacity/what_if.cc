@@ -1,0 +1,189 @@
+#include "control/capacity/what_if.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/units.h"
+#include "control/supply.h"
+#include "sched/simulate.h"
+
+namespace hearth::control {
+namespace {
+
+// What a job did, as one piece of work that comes anew.
+std::optional<sched::TraceJob> trace_job(const Job& job, Time now) {
+  sched::TraceJob one{.job = sched::queued_job(job)};
+  double ran = 0;
+  for (const Phase& phase : job.phases) {
+    const bool open = phase.seconds == 0 && !finished(job.state);
+    if (phase.name == "running" || phase.name == "saving" || phase.name == "starting" ||
+        phase.name == "preparing")
+      ran += open ? std::max(0.0, (now - phase.started_at).seconds()) : phase.seconds;
+  }
+  if (ran <= 0) return std::nullopt;  // never began: nobody knows how long it would have run
+  one.runs = Duration::seconds(ran);
+  one.job.served = 0;
+  one.job.lost_place = false;
+  one.job.not_before = {};
+  one.job.expected = {};
+  return one;
+}
+
+WaitSpread spread(const std::vector<double>& values) {
+  const sched::Spread found = sched::spread_of(values);
+  return {static_cast<int64_t>(values.size()), found.mean, found.p50, found.p99};
+}
+
+WhatIfOutcome outcome_of(const sched::Trace& trace, const sched::Simulated& done) {
+  WhatIfOutcome outcome;
+  std::vector<double> waits, completion;
+  std::map<std::string, std::vector<double>> by_project, by_gpus;
+  for (size_t i = 0; i < done.jobs.size(); ++i) {
+    const sched::JobOutcome& job = done.jobs[i];
+    if (job.finished_at.micros == 0) {
+      ++outcome.never_started;
+      continue;
+    }
+    const double wait = (job.started_at - job.queued_at).seconds();
+    waits.push_back(wait);
+    completion.push_back((job.finished_at - job.queued_at).seconds());
+    by_project[trace.jobs[i].job.project].push_back(wait);
+    by_gpus[std::to_string(job.gpus)].push_back(wait);
+  }
+  outcome.waits = spread(waits);
+  outcome.completion = spread(completion);
+  for (const auto& [project, values] : by_project) outcome.by_project[project] = spread(values);
+  for (const auto& [gpus, values] : by_gpus) outcome.by_gpus[gpus] = spread(values);
+  outcome.evictions = done.evictions;
+  for (const NodeInfo& node : trace.nodes) outcome.gpus += static_cast<int64_t>(node.gpus.size());
+  const double there = static_cast<double>(outcome.gpus) * (done.last - done.first).seconds();
+  outcome.gpus_used = there > 0 ? done.gpu_seconds / there : 0;
+  return outcome;
+}
+
+Error no_such_node(const std::string& name) {
+  return Error::not_found(format("there is no node '{}'", name),
+                          "`hearth node list` shows those there are");
+}
+
+Result<std::vector<NodeInfo>> changed_nodes(const std::vector<NodeInfo>& nodes,
+                                            const WhatIf& question) {
+  std::vector<NodeInfo> made = nodes;
+  for (const std::string& name : question.without) {
+    if (std::erase_if(made, [&](const NodeInfo& node) { return node.name == name; }) == 0)
+      return no_such_node(name);
+  }
+  for (const WhatIfNodes& more : question.add) {
+    const auto like = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](const NodeInfo& node) { return node.name == more.like; });
+    if (like == nodes.end()) return no_such_node(more.like);
+    for (int64_t i = 0; i < more.count; ++i) {
+      NodeInfo& node = made.emplace_back(*like);
+      node.name = format("{}+{}", more.like, i + 1);
+      for (Gpu& gpu : node.gpus) gpu.uuid = format("{}/{}", node.name, gpu.uuid);
+    }
+  }
+  return made;
+}
+
+struct Past {
+  sched::Trace trace;
+  sched::SimulateOptions options;
+  std::map<std::string, sched::ProjectQuota> quotas;
+  int64_t left_out = 0;
+};
+
+Result<Past> read_past(Context& context, Time since) {
+  Past past;
+  TRY(context.database.read([&](db::Session& session) -> Result<void> {
+    past = {};
+    Supply supply;
+    TRY(supply.load(session));
+    past.quotas = supply.quotas();
+    for (const auto& [name, policy] : supply.pools()) past.options.pools.push_back(policy);
+    const auto jobs = TRY(db::Table<Job>::select(
+        session, "WHERE created_at >= $1 ORDER BY created_at DESC, id DESC LIMIT $2",
+        {since.micros, static_cast<int64_t>(WhatIfs::kMostJobs)}));
+    TRY(session.query("SELECT COUNT(*) FROM jobs WHERE created_at >= $1", {since.micros},
+                      [&](const db::Row& row) -> Result<void> {
+                        past.left_out = row.integer(0) - static_cast<int64_t>(jobs.size());
+                        return {};
+                      }));
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)
+      if (auto one = trace_job(*job, context.clock.now()))
+        past.trace.jobs.push_back(std::move(*one));
+    return {};
+  }));
+  return past;
+}
+
+}  // namespace
+
+WhatIfs::WhatIfs(Context context, Access& access, ClusterView view)
+    : context_(context), access_(access), view_(std::move(view)) {}
+
+Result<bool> WhatIfs::cancel(const Identity& who) {
+  TRY(access_.require_admin(who));
+  if (!answering_) return false;
+  cancelled_ = true;
+  return true;
+}
+
+Result<WhatIfAnswer> WhatIfs::answer(const Identity& who, const WhatIf& question) {
+  TRY(access_.require_admin(who));
+  const std::unique_lock lock(one_, std::try_to_lock);
+  if (!lock.owns_lock())
+    return Error::of(Code::busy, "another such question is being answered",
+                     "wait for it, or cancel it");
+  const Time began = context_.clock.steady();
+  const Time since = context_.clock.now() - Duration::seconds(question.days * 86400);
+  Past past = TRY(read_past(context_, since));
+  if (past.trace.jobs.empty())
+    return Error::conflict(format("no job came and ran within the last {:g} days", question.days),
+                           "ask of more days");
+  past.trace.nodes = view_.nodes();
+  for (NodeInfo& node : past.trace.nodes) {  // as they are, not as they are closed just now
+    node.cordoned = false;
+    node.closes_at = {};
+  }
+  answering_ = true;
+  cancelled_ = false;
+  past.options.stop = [&] { return cancelled_ || context_.clock.steady() - began > kLongest; };
+  const auto run = [&](const sched::Trace& trace,
+                       const std::map<std::string, sched::ProjectQuota>& quotas) {
+    past.options.projects.clear();
+    for (const auto& [name, quota] : quotas) past.options.projects.push_back(quota);
+    return sched::simulate(trace, past.options);
+  };
+  const auto both = [&]() -> Result<WhatIfAnswer> {
+    WhatIfAnswer answer;
+    answer.jobs = static_cast<int64_t>(past.trace.jobs.size());
+    answer.left_out = past.left_out;
+    answer.first = past.trace.jobs.front().job.queued_at;
+    answer.last = past.trace.jobs.back().job.queued_at;
+    answer.now = outcome_of(past.trace, TRY(run(past.trace, past.quotas)));
+    past.trace.nodes = TRY(changed_nodes(past.trace.nodes, question));
+    for (const auto& [project, quota] : question.quotas) {
+      sched::ProjectQuota& changed = past.quotas[project];
+      changed.name = project;
+      changed.weight = quota.weight;
+      changed.guaranteed = quota_amounts(quota.guaranteed);
+      changed.limit = quota_amounts(quota.limit);
+    }
+    answer.then = outcome_of(past.trace, TRY(run(past.trace, past.quotas)));
+    answer.seconds = (context_.clock.steady() - began).seconds();
+    return answer;
+  };
+  auto answer = both();
+  answering_ = false;
+  if (!answer.ok() && answer.error().code == Code::timeout) {
+    return Error::of(Code::timeout,
+                     cancelled_ ? "the question was cancelled"
+                                : format("{} jobs take longer than {} to replay",
+                                         past.trace.jobs.size(), format_duration(kLongest)),
+                     "ask of fewer days");
+  }
+  return answer;
+}
+
+}  // namespace hearth::control
