@@ -9,6 +9,7 @@
 #include <set>
 
 #include "app/commands.h"
+#include "app/simulate_svg.h"
 #include "base/format.h"
 #include "base/units.h"
 #include "cli/progress.h"
@@ -229,6 +230,10 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   double gpus = 0;
   for (const NodeInfo& node : trace.nodes) gpus += static_cast<double>(node.gpus.size());
   const auto inside = inside_one_switch(trace, done);
+  if (!args.svg.empty())
+    TRY(os::write_file_atomic(
+        args.svg,
+        draw(done, gpus, format("{} jobs of {} on {:g} GPUs", done.jobs.size(), args.jobs, gpus))));
   const double used = makespan > 0 && gpus > 0 ? done.gpu_seconds / (makespan * gpus) : 0;
   if (json) {
     std::printf(
