@@ -25,6 +25,7 @@ ChecksumVfs::ChecksumVfs(const std::string& base, Health& health, Stats& stats, 
     : ShimVfs(base, "checksum"), health_(health), stats_(stats), clock_(clock) {}
 
 int ChecksumVfs::read(File& file, void* to, int size, int64_t offset) {
+  if (const int code = settle(file); code != SQLITE_OK) return code;
   const std::span bytes(static_cast<std::byte*>(to), static_cast<size_t>(size));
   if (file.is(SQLITE_OPEN_MAIN_DB) && size == kPageBytes) return read_page(file, bytes, offset);
   if (file.is(SQLITE_OPEN_WAL) && size == kPageBytes) return read_frame(file, bytes, offset);
@@ -71,6 +72,8 @@ int ChecksumVfs::read_frame(File& file, std::span<std::byte> to, int64_t offset)
 }
 
 int ChecksumVfs::write(File& file, const void* from, int size, int64_t offset) {
+  if (file.is(SQLITE_OPEN_WAL))
+    return hold(file, {static_cast<const std::byte*>(from), static_cast<size_t>(size)}, offset);
   if (!file.is(SQLITE_OPEN_MAIN_DB))
     return note_write(ShimVfs::write(file, from, size, offset), file, "writing");
   CHECK(size == kPageBytes && offset % kPageBytes == 0);
@@ -80,7 +83,38 @@ int ChecksumVfs::write(File& file, const void* from, int size, int64_t offset) {
   return note_write(ShimVfs::write(file, page.data(), size, offset), file, "writing");
 }
 
+int ChecksumVfs::hold(File& file, std::span<const std::byte> bytes, int64_t offset) {
+  if (!file.held && !held_.empty())  // another file's are held: this one is written as it comes
+    return note_write(ShimVfs::write(file, bytes.data(), static_cast<int>(bytes.size()), offset),
+                      file, "writing");
+  const bool follows = file.held && offset == held_at_ + static_cast<int64_t>(held_.size()) &&
+                       held_.size() + bytes.size() <= kMostHeld;
+  if (!follows) {
+    if (const int code = settle(file); code != SQLITE_OK) return code;
+    held_at_ = offset;
+  }
+  held_.insert(held_.end(), bytes.begin(), bytes.end());
+  file.held = true;
+  return SQLITE_OK;
+}
+
+int ChecksumVfs::settle(File& file) {
+  if (!file.held) return SQLITE_OK;
+  file.held = false;
+  const int code =
+      note_write(ShimVfs::write(file, held_.data(), static_cast<int>(held_.size()), held_at_), file,
+                 "writing");
+  held_.clear();
+  return code;
+}
+
+int ChecksumVfs::truncate(File& file, int64_t size) {
+  const int code = settle(file);
+  return code == SQLITE_OK ? ShimVfs::truncate(file, size) : code;
+}
+
 int ChecksumVfs::sync(File& file, int flags) {
+  if (const int code = settle(file); code != SQLITE_OK) return code;
   const Time begin = clock_.steady();
   const int code = ShimVfs::sync(file, flags);
   stats_.sync.observe((clock_.steady() - begin).seconds());

@@ -11,7 +11,11 @@ struct ShimCalls {
   static ShimVfs& shim(sqlite3_vfs* v) { return *static_cast<ShimVfs*>(v->pAppData); }
   static sqlite3_vfs* base(sqlite3_vfs* v) { return shim(v).base_; }
 
-  static int close(sqlite3_file* f) { return file(f).methods()->xClose(file(f).real()); }
+  static int close(sqlite3_file* f) {
+    const int settled = file(f).vfs->settle(file(f));
+    const int code = file(f).methods()->xClose(file(f).real());
+    return code == SQLITE_OK ? settled : code;
+  }
   static int read(sqlite3_file* f, void* to, int size, sqlite3_int64 offset) {
     return file(f).vfs->read(file(f), to, size, offset);
   }
@@ -23,6 +27,7 @@ struct ShimCalls {
   }
   static int sync(sqlite3_file* f, int flags) { return file(f).vfs->sync(file(f), flags); }
   static int file_size(sqlite3_file* f, sqlite3_int64* size) {
+    if (const int code = file(f).vfs->settle(file(f)); code != SQLITE_OK) return code;
     return file(f).methods()->xFileSize(file(f).real(), size);
   }
   static int lock(sqlite3_file* f, int level) {
@@ -81,7 +86,8 @@ struct ShimCalls {
                   .path = path,
                   .flags = flags,
                   .made = false,
-                  .folder_synced = false};
+                  .folder_synced = false,
+                  .held = false};
     int there = 1;
     if (path != nullptr && (flags & SQLITE_OPEN_CREATE) != 0)
       base(v)->xAccess(base(v), path, SQLITE_ACCESS_EXISTS, &there);

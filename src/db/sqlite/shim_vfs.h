@@ -28,6 +28,7 @@ class ShimVfs {
     int flags;         // SQLITE_OPEN_*
     bool made;         // this open made the file
     bool folder_synced;
+    bool held;  // a subclass keeps writes back, until settle()
     sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
     const sqlite3_io_methods* methods() { return real()->pMethods; }
     bool is(int kind) const { return (flags & kind) != 0; }
@@ -38,6 +39,8 @@ class ShimVfs {
   ShimVfs(const std::string& base, const std::string& kind);
 
   virtual void opened(File&) {}
+  // Before it is closed or its size is asked for.
+  virtual int settle(File&) { return SQLITE_OK; }
   virtual int read(File& file, void* to, int size, int64_t offset);
   virtual int write(File& file, const void* from, int size, int64_t offset);
   virtual int truncate(File& file, int64_t size);
