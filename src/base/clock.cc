@@ -110,6 +110,21 @@ void SeededRandom::fill(std::span<std::byte> out) {
   }
 }
 
+namespace {
+
+constexpr int64_t kDaySeconds = 86'400;
+constexpr int64_t kYear0 = -62'167'219'200, kYear10000 = 253'402'300'800;
+
+std::string strange_year(int64_t seconds, int64_t micros) {
+  const time_t t = static_cast<time_t>(seconds);
+  tm parts{};
+  gmtime_r(&t, &parts);
+  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, micros);
+}
+
+}  // namespace
+
 std::string to_rfc3339(Time time) {
   int64_t seconds = time.micros / 1'000'000;
   int64_t micros = time.micros % 1'000'000;
@@ -117,11 +132,24 @@ std::string to_rfc3339(Time time) {
     micros += 1'000'000;
     --seconds;
   }
-  const time_t t = static_cast<time_t>(seconds);
-  tm parts{};
-  gmtime_r(&t, &parts);
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, micros);
+  if (seconds < kYear0 || seconds >= kYear10000) return strange_year(seconds, micros);
+  const int64_t days = (seconds >= 0 ? seconds : seconds - kDaySeconds + 1) / kDaySeconds;
+  const int64_t of_day = seconds - days * kDaySeconds;
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days{std::chrono::days{static_cast<int>(days)}}};
+  // By hand, as lists hold a hundred thousand of them.
+  std::string text = "0000-00-00T00:00:00.000000Z";
+  const auto put = [&text](size_t end, int64_t value) {
+    for (; value > 0; value /= 10) text[--end] = static_cast<char>('0' + value % 10);
+  };
+  put(4, static_cast<int>(date.year()));
+  put(7, static_cast<unsigned>(date.month()));
+  put(10, static_cast<unsigned>(date.day()));
+  put(13, of_day / 3600);
+  put(16, of_day / 60 % 60);
+  put(19, of_day % 60);
+  put(26, micros);
+  return text;
 }
 
 Result<Time> from_rfc3339(std::string_view text) {
