@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -24,6 +25,13 @@ namespace hearth::app {
 namespace {
 
 constexpr Duration kReadyTime = Duration::seconds(60);
+// Memory that is given free stays with the process up to here, and pieces up to here are not mapped
+// one by one: bodies, rows and merges come and go all the time, and each page that is given back to
+// the kernel is cleared anew when it is wanted again. Per arena, of which there are as many as
+// cores, not glibc's eight a core: each would be cleared and kept by itself.
+constexpr int kLeastArenas = 2;
+constexpr int kMostKept = 16 << 20;
+constexpr int kMostUnmapped = 8 << 20;
 
 // Arguments for the server that goes on when the terminal is gone: all but --detach.
 std::vector<std::string> without_detach() {
@@ -132,6 +140,10 @@ int up(const cli::UpArgs& args) {
     if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
     return 0;
   }
+  mallopt(M_ARENA_MAX,
+          std::max(kLeastArenas, static_cast<int>(std::thread::hardware_concurrency())));
+  mallopt(M_TRIM_THRESHOLD, kMostKept);
+  mallopt(M_MMAP_THRESHOLD, kMostUnmapped);
   log_to_stderr();
   use_prometheus();
   const auto done = run_in_foreground(args);

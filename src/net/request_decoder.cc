@@ -16,6 +16,7 @@ namespace {
 // Empty lines that some clients send behind a body; more are not a request.
 constexpr int kMostBlankLines = 4;
 constexpr size_t kMostReserved = 64 << 10;  // of a body whose length was only announced
+constexpr size_t kReservedAhead = 4;        // times what has come
 
 bool control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
@@ -323,6 +324,9 @@ size_t RequestDecoder::feed_body(std::string_view input) {
 
 size_t RequestDecoder::take_body_bytes(std::string_view input, int64_t most) {
   const std::string_view taken = input.substr(0, static_cast<size_t>(most));
+  // What has come is good for as much again: a long body that really comes is moved once or twice.
+  if (const size_t size = body_.size() + taken.size(); content_length_ && size > body_.capacity())
+    body_.reserve(std::min(static_cast<size_t>(*content_length_), size * kReservedAhead));
   body_ += taken;
   body_bytes_ += static_cast<int64_t>(taken.size());
   return taken.size();
