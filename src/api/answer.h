@@ -20,16 +20,20 @@ net::Response versioned(const T& value, int status = 200) {
   response.headers.set("ETag", "\"" + std::to_string(value.version) + "\"");
   return response;
 }
+constexpr size_t kMostReservedText = 32 << 20;
 template <typename T>
 net::Response json_list(const std::vector<T>& items, const std::string& next_cursor = "") {
   std::string text = "{\"items\":[";
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) text += ',';
     encode(type_of<T>(), &items[i], text);
+    // The others are mostly as long as the first: a long list is not moved as it grows.
+    if (i == 0) text.reserve(std::min(text.size() * (items.size() + 1), kMostReservedText));
   }
   text += "]";
   if (!next_cursor.empty()) text += ",\"next_cursor\":" + json_quote(next_cursor);
-  return json_text(text + "}");
+  text += "}";
+  return json_text(std::move(text));
 }
 net::Response no_content();
 net::Response problem(const Error& error, const std::string& request_id);

@@ -41,6 +41,16 @@ void walk(std::span<const std::byte> bytes) {
   CHECK(total <= bytes.size());
   CHECK(last_whole_frame(bytes).whole_bytes <= bytes.size());
 }
+// What is read is written, and read again the same.
+void again(const KeyedPoints& points) {
+  std::vector<KeySeries> series;
+  for (size_t i = 0; i < points.keys.size(); ++i) series.push_back(points.series(i));
+  const auto bytes = encode_batch(series);
+  CHECK(bytes.ok());
+  const auto read = read_batch(*bytes);
+  CHECK(read.ok() && read->keys == points.keys && read->ends == points.ends);
+  for (size_t i = 0; i < points.points.size(); ++i) CHECK(same(read->points[i], points.points[i]));
+}
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -48,10 +58,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   walk(input);
   walk(with_checksums(input));
   if (size < 8) return 0;
-  Bytes batch(input.begin(), input.end());
-  set_fixed(batch.data(), uint32_t{0x31424d48});
-  set_fixed(batch.data() + 4, crc32c(std::span(batch).subspan(8)));
-  ignore(read_batch(batch));
+  for (const uint32_t magic : {0x31424d48, 0x32424d48}) {
+    Bytes batch(input.begin(), input.end());
+    set_fixed(batch.data(), magic);
+    set_fixed(batch.data() + 4, crc32c(std::span(batch).subspan(8)));
+    const auto points = read_batch(batch);
+    if (points.ok()) again(*points);
+  }
   if (size < 96) return 0;
   Bytes chunk(input.begin(), input.end());
   set_fixed(chunk.data(), uint32_t{0x31434d48});

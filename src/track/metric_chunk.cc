@@ -26,6 +26,7 @@ struct Header {
   uint32_t crc = 0;
 };
 constexpr size_t kHeaderBytes = sizeof(Header);
+constexpr size_t kUsualPointBytes = 12;  // of a regular series of noisy values, at most
 constexpr size_t kSummed = kHeaderBytes - sizeof(uint32_t);
 static_assert(kHeaderBytes == 96);
 
@@ -191,6 +192,7 @@ ChunkSummary merge(const ChunkSummary& a, const ChunkSummary& b) {
 Bytes encode_chunk(std::span<const Point> points) {
   CHECK(points.size() <= kMostChunkPoints);
   BitWriter out;
+  out.reserve(points.size() * kUsualPointBytes);
   Deltas steps, times;
   Values values;
   for (const Point& point : points) {
@@ -254,9 +256,10 @@ Result<std::vector<Point>> decode_chunk(std::span<const std::byte> chunk) {
 
 std::vector<Point> merge_points(std::vector<std::vector<Point>> series) {
   std::vector<Point> all;
+  if (!series.empty()) all = std::move(series.front());
   size_t count = 0;
   for (const auto& points : series) count += points.size();
-  all.reserve(count);
+  all.reserve(all.size() + count);
   for (const auto& points : series) all.insert(all.end(), points.begin(), points.end());
   if (!std::ranges::is_sorted(all, before)) std::ranges::sort(all, before);
   const auto rest = std::ranges::unique(all, same);

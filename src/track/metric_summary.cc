@@ -59,6 +59,19 @@ MetricSummary summary_of(const Point& point, int64_t attempt) {
           .max = finite ? point.value : 0};
 }
 
+MetricSummary summary_of(std::span<const Point> points, int64_t attempt) {
+  MetricSummary all = summary_of(points.front(), attempt);
+  for (const Point& point : points.subspan(1)) {
+    all.first_step = std::min(all.first_step, point.step);
+    if (before(all.last, point)) all.last = point;
+    if (!std::isfinite(point.value)) continue;
+    all.min = all.finite ? std::min(all.min, point.value) : point.value;
+    all.max = all.finite ? std::max(all.max, point.value) : point.value;
+    all.finite = true;
+  }
+  return all;
+}
+
 bool merge(MetricSummary& summary, const MetricSummary& other) {
   if (summary.attempt < other.attempt) {
     MetricSummary later = other;
@@ -100,7 +113,7 @@ Bytes encode_summaries(const SummaryByKey& summaries) {
   return out;
 }
 
-Result<SummaryByKey> decode_summaries(std::span<const std::byte> bytes) {
+Result<void> each_summary(std::span<const std::byte> bytes, const EachSummary& each) {
   Decoder in(bytes);
   if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
   const auto crc = in.fixed<uint32_t>();
@@ -108,19 +121,28 @@ Result<SummaryByKey> decode_summaries(std::span<const std::byte> bytes) {
     return damaged("it fails its checksum");
   const uint64_t count = in.varint();
   if (count > in.left() / kLeastKeyBytes) return damaged("it lacks keys");
-  SummaryByKey summaries;
-  std::string key;
+  std::string key, last;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t shared = in.varint();
     const uint64_t rest = in.varint();
     if (!in.ok() || shared > key.size() || rest > kMostKeyBytes || shared + rest > kMostKeyBytes)
       return damaged("a key's length is out of bounds");
-    std::string next = key.substr(0, shared).append(as_text(in.bytes(rest)));
-    if (i > 0 && next <= key) return damaged("its keys are out of order");
-    key = std::move(next);
-    summaries.emplace_hint(summaries.end(), key, get_summary(in));
+    std::swap(key, last);
+    key.assign(last, 0, shared).append(as_text(in.bytes(rest)));
+    if (i > 0 && key <= last) return damaged("its keys are out of order");
+    const MetricSummary summary = get_summary(in);
+    if (!in.ok()) return damaged("its length does not fit its keys");
+    each(key, summary);
   }
   if (!in.ok() || in.left() != 0) return damaged("its length does not fit its keys");
+  return {};
+}
+
+Result<SummaryByKey> decode_summaries(std::span<const std::byte> bytes) {
+  SummaryByKey summaries;
+  TRY(each_summary(bytes, [&](std::string_view key, const MetricSummary& summary) {
+    summaries.emplace_hint(summaries.end(), key, summary);
+  }));
   return summaries;
 }
 

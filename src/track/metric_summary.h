@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ struct MetricSummary {
   double max = 0;
 };
 MetricSummary summary_of(const Point& point, int64_t attempt);
+// Of at least one point.
+MetricSummary summary_of(std::span<const Point> points, int64_t attempt);
 // Takes `other` in. False when one attempt has overtaken points of another: then `last` is right,
 // but which values still count must be looked up in the points.
 bool merge(MetricSummary& summary, const MetricSummary& other);
@@ -39,5 +42,8 @@ using SummaryByKey = std::map<std::string, MetricSummary, std::less<>>;
 Bytes encode_summaries(const SummaryByKey& summaries);
 // internal, "damaged", unless every byte is as written.
 Result<SummaryByKey> decode_summaries(std::span<const std::byte> bytes);
+// The same one by one, in the order of the keys, which are good during the call.
+using EachSummary = std::function<void(std::string_view key, const MetricSummary& summary)>;
+Result<void> each_summary(std::span<const std::byte> bytes, const EachSummary& each);
 
 }  // namespace hearth::track

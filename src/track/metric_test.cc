@@ -137,41 +137,79 @@ TEST(MetricChunk, DownsampleKeepsPeaks) {
   EXPECT_EQ(downsample(wide, 2, Axis::step).size(), 3u);
 }
 
+Bytes sealed(const KeyedPoints& points) {
+  std::vector<KeySeries> all;
+  for (size_t i = 0; i < points.keys.size(); ++i) all.push_back(points.series(i));
+  auto bytes = encode_batch(all);
+  CHECK(bytes.ok());
+  return std::move(*bytes);
+}
+
+void expect_same(const KeyedPoints& a, const KeyedPoints& b) {
+  ASSERT_EQ(a.keys, b.keys);
+  ASSERT_EQ(a.ends, b.ends);
+  expect_same(a.points, b.points);
+}
+
+TEST(KeyedPoints, KeepTheirOrderByKey) {
+  PointCollector collector;
+  for (const int64_t i : {0, 1, 2, 3, 4, 5, 6, 7})
+    collector.add(i % 3 == 2 ? "b" : "a", {i, {i}, 1.0});
+  collector.add("c", {8, {8}, 1.0});
+  collector.add("a", {9, {9}, 1.0});
+  const KeyedPoints points = collector.take();
+  EXPECT_EQ(points.keys, (std::vector<std::string>{"a", "b", "c"}));
+  const auto steps = [&](size_t key) {
+    std::vector<int64_t> all;
+    for (const Point& point : points.of(key)) all.push_back(point.step);
+    return all;
+  };
+  EXPECT_EQ(steps(0), (std::vector<int64_t>{0, 1, 3, 4, 6, 7, 9}));
+  EXPECT_EQ(steps(1), (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(steps(2), (std::vector<int64_t>{8}));
+  EXPECT_TRUE(collector.take().empty());
+  collector.add("d", {1, {1}, 1.0});
+  collector.add(points);
+  EXPECT_EQ(collector.take().keys, (std::vector<std::string>{"d", "a", "b", "c"}));
+}
+
 TEST(MetricBatch, GivesBackWhatWasAdded) {
-  MetricBatchWriter writer;
-  std::vector<std::pair<std::string, Point>> added;
+  PointCollector collector;
   SeededRandom random(4);
   for (int i = 0; i < 1000; ++i)
     for (const char* key : {"loss", "accuracy", "system/gpu.0.memory bytes"})
-      added.push_back({key, {i, {1'700'000'000'000'000 + i}, i == 7 ? kNan : random.unit()}});
-  added.push_back({"gro\xc3\x9f", {INT64_MIN, {INT64_MAX}, -kInf}});
-  added.push_back({"loss", {INT64_MAX, {INT64_MIN}, 0}});
-  for (const auto& [key, point] : added) ASSERT_TRUE(writer.add(key, point).ok());
-  EXPECT_EQ(writer.points(), added.size());
-  const Bytes bytes = writer.seal();
-  EXPECT_EQ(writer.points(), 0u);
-  EXPECT_LT(bytes.size(), added.size() * 13);
+      collector.add(key, {i, {1'700'000'000'000'000 + i}, i == 7 ? kNan : random.unit()});
+  const size_t regular = collector.points();
+  const KeyedPoints plain = collector.take();
+  const Bytes small = sealed(plain);
+  EXPECT_LT(small.size(), regular * 8 + 100);
+  collector.add(plain);
+  collector.add("gro\xc3\x9f", {INT64_MIN, {INT64_MAX}, -kInf});
+  collector.add("loss", {INT64_MAX, {INT64_MIN}, 0});
+  for (int i = 0; i < 100; ++i)
+    collector.add("wild", {static_cast<int64_t>(random.u64()),
+                           {static_cast<int64_t>(random.u64() >> random.below(64))},
+                           -0.0});
+  const KeyedPoints points = collector.take();
+  const Bytes bytes = sealed(points);
+  EXPECT_TRUE(is_batch(bytes));
   const auto batch = read_batch(bytes);
   ASSERT_TRUE(batch.ok()) << batch.error().text();
-  EXPECT_EQ(batch->keys.size(), 4u);
-  ASSERT_EQ(batch->items.size(), added.size());
-  for (size_t i = 0; i < added.size(); ++i) {
-    EXPECT_EQ(batch->keys[batch->items[i].key], added[i].first);
-    EXPECT_TRUE(same(batch->items[i].point, added[i].second));
-  }
-  ASSERT_TRUE(writer.add("next", {1, {2}, 3}).ok());
-  const Bytes next = writer.seal();
-  EXPECT_EQ(read_batch(next)->keys.size(), 1u);
-  EXPECT_EQ(read_batch(writer.seal())->items.size(), 0u);
+  expect_same(*batch, points);
+  EXPECT_TRUE(read_batch(sealed({}))->empty());
 }
 
 TEST(MetricBatch, RefusesWrongKeysAndDamage) {
-  MetricBatchWriter writer;
-  EXPECT_EQ(writer.add("", {}).error().code, Code::invalid);
-  EXPECT_EQ(writer.add(std::string(kMostKeyBytes + 1, 'k'), {}).error().code, Code::invalid);
-  EXPECT_TRUE(writer.add(std::string(kMostKeyBytes, 'k'), {}).ok());
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(writer.add(format("key{}", i % 3), {i, {i}, 0.5}).ok());
-  const Bytes good = writer.seal();
+  const Point point{1, {2}, 3};
+  const auto code = [&](const std::string& key) {
+    return encode_batch(std::vector{KeySeries{key, std::span(&point, 1)}}).error().code;
+  };
+  EXPECT_EQ(code(""), Code::invalid);
+  EXPECT_EQ(code(std::string(kMostKeyBytes + 1, 'k')), Code::invalid);
+  PointCollector collector;
+  collector.add(std::string(kMostKeyBytes, 'k'), point);
+  for (int i = 0; i < 20; ++i) collector.add(format("key{}", i % 3), {i, {i * i}, 0.5});
+  const Bytes good = sealed(collector.take());
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     Bytes bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
@@ -186,16 +224,48 @@ TEST(MetricBatch, RefusesWrongKeysAndDamage) {
     set_fixed(bytes.data() + 4, crc32c(std::span(bytes).subspan(8)));
     const auto batch = read_batch(bytes);
     if (!batch.ok()) continue;
-    for (const auto& item : batch->items) ASSERT_LT(item.key, batch->keys.size());
+    ASSERT_EQ(batch->ends.size(), batch->keys.size());
+    ASSERT_EQ(batch->ends.empty() ? 0 : batch->ends.back(), batch->points.size());
   }
 }
 
+// As rows were written before: the keys, then points with the number of their key.
+TEST(MetricBatch, ReadsTheOlderForm) {
+  Bytes bytes;
+  put_fixed(bytes, uint32_t{0x31424d48});
+  put_fixed(bytes, uint32_t{0});
+  put_varint(bytes, 2);
+  for (const std::string_view key : {"loss", "acc"}) {
+    put_varint(bytes, key.size());
+    put_bytes(bytes, as_bytes(key));
+  }
+  put_varint(bytes, 3);
+  for (const uint64_t key : {1, 0, 1}) {
+    put_varint(bytes, key);
+    put_varint(bytes, zigzag(5));   // steps 5, 10, 15
+    put_varint(bytes, zigzag(-2));  // times -2, -4, -6
+    put_fixed(bytes, 0.5);
+  }
+  set_fixed(bytes.data() + 4, crc32c(std::span(bytes).subspan(8)));
+  const auto batch = read_batch(bytes);
+  ASSERT_TRUE(batch.ok()) << batch.error().text();
+  EXPECT_EQ(batch->keys, (std::vector<std::string>{"acc", "loss"}));
+  expect_same(batch->points, {{5, {-2}, 0.5}, {15, {-6}, 0.5}, {10, {-4}, 0.5}});
+  for (size_t cut = 0; cut < bytes.size(); ++cut)
+    ASSERT_FALSE(read_batch(std::span(bytes).first(cut)).ok()) << cut;
+}
+
 TEST(MetricBatch, IsBounded) {
-  MetricBatchWriter writer;
-  size_t added = 0;
-  while (writer.add(format("{:0>1000}", added), {}).ok()) ++added;
-  EXPECT_GT(added, 30'000u);
-  EXPECT_LE(writer.seal().size(), kMostBatchBytes);
+  const Point point;
+  std::vector<std::string> keys;
+  std::vector<KeySeries> series;
+  for (size_t i = 0; i < 32'000; ++i) keys.push_back(format("{:0>1000}", i));
+  for (const std::string& key : keys) series.push_back({key, std::span(&point, 1)});
+  EXPECT_EQ(encode_batch(series).error().code, Code::too_large);
+  const auto most = encode_batch(std::span(series).first(30'000));
+  ASSERT_TRUE(most.ok());
+  EXPECT_LE(most->size(), kMostBatchBytes);
+  EXPECT_EQ(read_batch(*most)->keys.size(), 30'000u);
 }
 
 TEST(MetricPack, GivesBackSeriesAndFindsDamage) {

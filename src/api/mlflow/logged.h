@@ -12,16 +12,23 @@
 
 namespace hearth::api::mlflow {
 
-// `prefix`: "metrics[3].", for errors.
-Result<control::LoggedMetric> metric_of(const Fields& args, const std::string& prefix);
+// The bodies of log-metric and log-batch, in any form. Refused in MLflow's words: what is over its
+// limits, and a param twice.
+struct Logged {
+  std::string run_id;
+  control::LogBatch batch;
+};
+Result<Logged> read_metric(const Fields& args);
+Result<Logged> read_batch(const Fields& args, size_t body_bytes);
 
 // The bodies of log-metric and log-batch that are sent a thousand times a second: names of run and
-// metric without an escape, plain numbers, nothing else but these. They are read in one pass,
-// without a tree. Nothing when a body is in any way different, or wrong: then it is to be read, and
-// refused in the right words, by Arguments and metric_of.
+// metric without an escape, plain numbers (or one of the words NaN, Infinity and -Infinity, as
+// texts), nothing else but these. They are read in one pass, without a tree. Nothing when a body is
+// in any way different, or wrong: then it is to be read, and refused in the right words, by
+// Arguments and the functions above.
 struct QuickMetrics {
   std::string run_id;
-  std::vector<control::LoggedMetric> metrics;
+  control::KeyedPoints points;
 };
 std::optional<QuickMetrics> read_metric_quickly(std::string_view body);
 std::optional<QuickMetrics> read_batch_quickly(std::string_view body);

@@ -1,48 +1,36 @@
 #include "api/mlflow/logged.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
-#include "api/mlflow/face.h"
+#include "api/mlflow/read_generally_test.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/id.h"
 
 namespace hearth::api::mlflow {
 namespace {
 
-// As the general way reads a body; nothing for one that it refuses, or that says more than this.
-std::optional<QuickMetrics> read_generally(std::string_view body, bool batch) {
-  net::Request request;
-  request.body = body;
-  const auto arguments = Arguments::of(request);
-  if (!arguments.ok()) return std::nullopt;
-  const Fields fields = arguments->fields();
-  QuickMetrics found;
-  const auto id = run_id_of(fields);
-  if (!id.ok()) return std::nullopt;
-  found.run_id = *id;
-  if (!batch) {
-    auto metric = metric_of(fields, "");
-    if (!metric.ok()) return std::nullopt;
-    found.metrics.push_back(std::move(*metric));
-    return found;
-  }
-  const auto all = fields.objects("metrics");
-  if (!all.ok()) return std::nullopt;
-  for (const Fields& one : *all) {
-    auto metric = metric_of(one, "");
-    if (!metric.ok()) return std::nullopt;
-    found.metrics.push_back(std::move(*metric));
-  }
-  return found;
-}
-
-std::string text_of(const std::optional<QuickMetrics>& found) {
-  if (!found) return "nothing";
-  std::string text = found->run_id;
-  for (const control::LoggedMetric& m : found->metrics)
-    text += format("|{}={} {} {}|{}|{}|{}", m.key, m.value, m.time.micros, m.step, m.model_id,
-                   m.dataset_name, m.dataset_digest);
+std::string text_of(const std::string& run_id, const control::KeyedPoints& points) {
+  std::string text = run_id;
+  for (size_t i = 0; i < points.keys.size(); ++i)
+    for (const auto& p : points.of(i))
+      text += format("|{}={} {} {}", points.keys[i], p.value, p.time.micros, p.step);
   return text;
+}
+std::string text_of(const std::optional<QuickMetrics>& found) {
+  return found ? text_of(found->run_id, found->points) : "nothing";
+}
+std::string text_of(const std::optional<Logged>& found) {
+  if (!found) return "nothing";
+  control::PointCollector points;
+  for (const control::LoggedMetric& m : found->batch.metrics) {
+    points.add(m.key, {m.step, m.time, m.value});
+    if (!(m.model_id + m.dataset_name + m.dataset_digest).empty()) return "measured on something";
+  }
+  if (found->batch.params.size() + found->batch.tags.size() > 0) return "not metrics alone";
+  return text_of(found->run_id, points.take());
 }
 
 constexpr std::string_view kMetric =
@@ -53,8 +41,14 @@ constexpr std::string_view kBatch =
     R"({"value":0.25,"key":"b c","timestamp":0}]})";
 
 TEST(MlflowLogged, ReadsWhatClientsSend) {
-  EXPECT_EQ(text_of(read_metric_quickly(kMetric)), "r1|val/loss=-0.0015 1700000000000000 7|||");
-  EXPECT_EQ(text_of(read_batch_quickly(kBatch)), "r1|a=1 5000 -3||||b c=0.25 0 0|||");
+  EXPECT_EQ(text_of(read_metric_quickly(kMetric)), "r1|val/loss=-0.0015 1700000000000000 7");
+  EXPECT_EQ(text_of(read_batch_quickly(kBatch)), "r1|a=1 5000 -3|b c=0.25 0 0");
+  for (const char* word : {"nan", "inf", "-inf"}) {
+    const std::string said = word[0] == 'n' ? "NaN" : word[0] == 'i' ? "Infinity" : "-Infinity";
+    const std::string body =
+        format(R"({{"run_id":"r","key":"a","value":"{}","timestamp":5}})", said);
+    EXPECT_EQ(text_of(read_metric_quickly(body)), format("r|a={} 5000 0", word));
+  }
   EXPECT_EQ(read_metric_quickly(R"({"run_uuid":"r2","key":"a","value":1,"timestamp":5})")->run_id,
             "r2");
 }
@@ -66,7 +60,8 @@ TEST(MlflowLogged, LeavesTheRestToTheGeneralWay) {
            "[]",
            "nonsense",
            R"({"run_id":"r","key":"a","value":1,"timestamp":5} x)",
-           R"({"run_id":"r","key":"a","value":"NaN","timestamp":5})",
+           R"({"run_id":"r","key":"a","value":"nan","timestamp":5})",
+           R"({"run_id":"r","key":"a","value":"1","timestamp":5})",
            R"({"run_id":"r","key":"a","value":NaN,"timestamp":5})",
            R"({"run_id":"r","key":"a","value":01,"timestamp":5})",
            R"({"run_id":"r","key":"a","value":1.,"timestamp":5})",
@@ -103,6 +98,32 @@ TEST(MlflowLogged, LeavesTheRestToTheGeneralWay) {
            R"({"run_id":"r","metrics":[{"key":"a","value":1,"timestamp":5})",
        })
     EXPECT_FALSE(read_batch_quickly(body)) << body;
+}
+
+// Numbers of all lengths and sizes, to the bit.
+TEST(MlflowLogged, ValuesAreTheNearestDoubles) {
+  SeededRandom random(3);
+  const auto check = [](const std::string& digits) {
+    const std::string body =
+        format(R"({{"run_id":"r","key":"a","value":{},"timestamp":5}})", digits);
+    const auto quick = read_metric_quickly(body);
+    ASSERT_TRUE(quick) << digits;
+    EXPECT_EQ(std::bit_cast<uint64_t>(quick->points.points[0].value),
+              std::bit_cast<uint64_t>(std::strtod(digits.c_str(), nullptr)))
+        << digits;
+  };
+  for (const char* digits :
+       {"0", "-0.0", "9007199254740992", "9007199254740993", "9007199254740993e-10", "1e22", "1e23",
+        "123456789012345678901234567890", "0.00000000000000000000000000000001", "5e-324",
+        "1.7976931348623157e308", "2.2250738585072011e-308", "0e999999999999", "1E+5", "3e-5",
+        "0.1234567890123456789012345678901234567890"})
+    check(digits);
+  for (int i = 0; i < 20'000; ++i) {
+    check(format("{}", random.unit()));
+    check(format("{:.{}e}", random.unit() * 2 - 1, random.below(25)));
+    const auto wild = std::bit_cast<double>(random.u64());
+    if (std::isnormal(wild)) check(format("{}", wild));
+  }
 }
 
 // Whatever is read quickly is what the general way makes of it.

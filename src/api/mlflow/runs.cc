@@ -122,10 +122,8 @@ Result<void> log(Call& call, const std::string& id, control::LogBatch batch) {
 }
 
 Result<std::string> log_metric(Call& call, const Fields& args) {
-  const std::string id = TRY(run_id_of(args));
-  control::LogBatch batch;
-  batch.metrics.push_back(TRY(metric_of(args, "")));
-  TRY(log(call, id, std::move(batch)));
+  Logged logged = TRY(read_metric(args));
+  TRY(log(call, logged.run_id, std::move(logged.batch)));
   return std::string("{}");
 }
 
@@ -139,62 +137,13 @@ Result<std::string> log_param(Call& call, const Fields& args) {
   return std::string("{}");
 }
 
-Result<void> check_counts(size_t metrics, size_t params, size_t tags) {
-  struct Count {
-    std::string_view what;
-    size_t found, most;
-  };
-  const std::array counts = {
-      Count{"metrics", metrics, kMostBatchMetrics}, Count{"params", params, kMostBatchParams},
-      Count{"tags", tags, kMostBatchParams},
-      Count{"metrics, params, and tags", metrics + params + tags, kMostBatchItems}};
-  for (const Count& count : counts)
-    if (count.found > count.most)
-      return Error::invalid(
-          format("A batch logging request can contain at most {} {}. Got {} {}. "
-                 "Please split up {} across multiple requests and try again.",
-                 count.most, count.what, count.found, count.what, count.what));
-  return {};
-}
-
 Result<std::string> log_batch(Call& call, const Fields& args) {
-  const size_t bytes = call.request.body.size();
-  if (bytes > kMostBatchBytes)
-    return Error::invalid(
-        format("Batched logging API requests must be at most {} bytes, got a "
-               "request of size {}.",
-               kMostBatchBytes, bytes));
-  const std::string id = TRY(run_id_of(args));
-  const auto metrics = TRY(args.objects("metrics"));
-  const auto params = TRY(args.objects("params"));
-  const auto tags = TRY(args.objects("tags"));
-  TRY(check_counts(metrics.size(), params.size(), tags.size()));
-  control::LogBatch batch;
-  batch.metrics.reserve(metrics.size());
-  for (size_t i = 0; i < metrics.size(); ++i)
-    batch.metrics.push_back(TRY(metric_of(metrics[i], format("metrics[{}].", i))));
-  std::set<std::string> keys;
-  for (size_t i = 0; i < params.size(); ++i) {
-    std::string key = TRY(params[i].need_text("key"));
-    TRY(check_key(key, format("params[{}].key", i)));
-    if (!keys.insert(key).second)
-      return Error::invalid(
-          format("Duplicate parameter keys have been submitted: ['{}']. Please "
-                 "ensure the request contains only one param value per param "
-                 "key.",
-                 key));
-    batch.params.emplace_back(std::move(key), cut(TRY(params[i].text("value")), kMostParam));
-  }
-  for (size_t i = 0; i < tags.size(); ++i) {
-    std::string key = TRY(tags[i].need_text("key"));
-    TRY(check_key(key, format("tags[{}].key", i)));
-    std::string value = cut(TRY(tags[i].text("value")), kMostTag);
-    if (key == kRunName)
-      TRY(rename_by_tag(call, id, value));
-    else
-      batch.tags.emplace_back(std::move(key), std::move(value));
-  }
-  TRY(log(call, id, std::move(batch)));
+  Logged logged = TRY(read_batch(args, call.request.body.size()));
+  auto& tags = logged.batch.tags;
+  for (const auto& [key, value] : tags)
+    if (key == kRunName) TRY(rename_by_tag(call, logged.run_id, value));
+  std::erase_if(tags, [](const auto& tag) { return tag.first == kRunName; });
+  TRY(log(call, logged.run_id, std::move(logged.batch)));
   return std::string("{}");
 }
 
@@ -207,7 +156,7 @@ void add_logged(RouteTable& table, std::string_view path,
     auto found = quick(call.request.body);
     if (!found) return general(call);
     control::LogBatch batch;
-    batch.metrics = std::move(found->metrics);
+    batch.points = std::move(found->points);
     TRY(log(call, found->run_id, std::move(batch)));
     return json_text("{}");
   };

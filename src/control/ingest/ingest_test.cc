@@ -188,7 +188,7 @@ TEST_F(IngestTest, SmallMetricRowsAreMerged) {
   // The same points again (another client's retry) count once.
   world.write([&](db::Session& session) -> Result<void> {
     TRY(add_points(session, run.id, {task_id}, MetricKind::metric,
-                   {{"loss", {1, {1000}, 1.0}}, {"loss", {2, {2000}, 0.5}}}, new_id()));
+                   by_key({{"loss", {1, {1000}, 1.0}}, {"loss", {2, {2000}, 0.5}}}), new_id()));
     EXPECT_EQ(TRY(read_series(session, run.id, "loss")).size(), 160u);
     return {};
   });
@@ -276,7 +276,8 @@ TEST_F(IngestTest, WhatALineSaysIsLeftOutWhereAClientLogs) {
   need(sync_record(line));
   EXPECT_EQ(points("printed"), 1u);
   world.write([&](db::Session& session) -> Result<void> {
-    TRY(add_points(session, run.id, {}, MetricKind::metric, {{"logged", {1, {1}, 2}}}, new_id()));
+    TRY(add_points(session, run.id, {}, MetricKind::metric, by_key({{"logged", {1, {1}, 2}}}),
+                   new_id()));
     return {};
   });
   line = metric(2, 2, {{"printed", 2}});

@@ -15,7 +15,7 @@ namespace {
 
 // Keys that the run does not have yet and has no room for.
 Result<std::set<std::string>> keys_over_bound(db::Session& session, const std::string& run_id,
-                                              const std::set<std::string_view>& wanted) {
+                                              const std::vector<std::string>& wanted) {
   int64_t most = static_cast<int64_t>(wanted.size());
   const auto add = [&](const db::Row& row) -> Result<void> {
     most += row.integer(0);
@@ -30,14 +30,14 @@ Result<std::set<std::string>> keys_over_bound(db::Session& session, const std::s
   if (most <= kMostMetricKeys) return over;
   const auto there = TRY(read_summaries(session, run_id));
   auto count = static_cast<int64_t>(there.size());
-  for (const std::string_view key : wanted)
-    if (!there.contains(key) && ++count > kMostMetricKeys) over.insert(std::string(key));
+  for (const std::string& key : wanted)
+    if (!there.contains(key) && ++count > kMostMetricKeys) over.insert(key);
   return over;
 }
 
 bool fits(std::string_view key) {
   const size_t proper = key.substr(0, key.find(kKeyMark)).size();
-  return proper > 0 && proper <= kMostMetricKeyBytes;
+  return proper > 0 && proper <= kMostMetricKeyBytes && key.size() <= track::kMostKeyBytes;
 }
 
 void add_point(RunSeries& into, std::string_view name, const track::Point& point,
@@ -216,10 +216,8 @@ Result<void> each_point(
   if (!row.packed) {
     const auto batch = track::read_batch(row.body);
     if (!batch.ok()) return note(batch.error(), ""), Result<void>();
-    std::vector<bool> want(batch->keys.size());
-    for (size_t i = 0; i < want.size(); ++i) want[i] = wanted(batch->keys[i]);
-    for (const auto& item : batch->items)
-      if (want[item.key]) each(batch->keys[item.key], std::span(&item.point, 1));
+    for (size_t i = 0; i < batch->keys.size(); ++i)
+      if (wanted(batch->keys[i])) each(batch->keys[i], batch->of(i));
     return {};
   }
   const auto pack = track::MetricPack::read(row.body);
@@ -246,26 +244,29 @@ Result<void> each_row(db::Session& session, const std::string& run_id, std::stri
   }
 }
 
-Result<EncodedPoints> encode_points(const std::vector<KeyPoint>& points,
-                                    std::set<std::string> refused) {
+KeyedPoints by_key(const std::vector<KeyPoint>& points) {
+  PointCollector all;
+  all.reserve(points.size());
+  for (const KeyPoint& p : points) all.add(p.key, p.point);
+  return all.take();
+}
+
+Result<EncodedPoints> encode_points(const KeyedPoints& points, std::set<std::string> refused) {
   EncodedPoints made;
   made.refused = std::move(refused);
-  track::MetricBatchWriter writer;
+  std::vector<track::KeySeries> kept;
+  kept.reserve(points.keys.size());
   made.row.first = {INT64_MAX};
-  for (const KeyPoint& p : points) {
-    if (!made.refused.empty() && made.refused.contains(p.key)) continue;
-    const auto added =
-        fits(p.key) ? writer.add(p.key, p.point) : Error::invalid("the key is empty or too long");
-    if (added.ok())
-      made.row.first = std::min(made.row.first, p.point.time);
-    else if (added.error().code == Code::invalid)
-      made.refused.insert(p.key);
-    else
-      return Error(added.error());
+  for (size_t i = 0; i < points.keys.size(); ++i) {
+    const std::string& key = points.keys[i];
+    if (!fits(key)) made.refused.insert(key);
+    if (!made.refused.empty() && made.refused.contains(key)) continue;
+    kept.push_back(points.series(i));
+    for (const track::Point& p : points.of(i)) made.row.first = std::min(made.row.first, p.time);
+    made.row.points += static_cast<int64_t>(points.of(i).size());
   }
-  made.row.points = static_cast<int64_t>(writer.points());
-  made.row.keys = static_cast<int64_t>(writer.keys());
-  if (made.row.points > 0) made.row.body = writer.seal();
+  made.row.keys = static_cast<int64_t>(kept.size());
+  if (made.row.points > 0) made.row.body = TRY(track::encode_batch(kept));
   return made;
 }
 
@@ -276,14 +277,9 @@ Result<void> add_row(db::Session& session, const std::string& run_id, MetricKind
 
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
                                          const PointSource& source, MetricKind kind,
-                                         const std::vector<KeyPoint>& points,
-                                         const std::string& id) {
+                                         const KeyedPoints& points, const std::string& id) {
   std::set<std::string> refused;
-  if (kind == MetricKind::metric) {
-    std::set<std::string_view> keys;
-    for (const KeyPoint& p : points) keys.insert(p.key);
-    refused = TRY(keys_over_bound(session, run_id, keys));
-  }
+  if (kind == MetricKind::metric) refused = TRY(keys_over_bound(session, run_id, points.keys));
   EncodedPoints made = TRY(encode_points(points, std::move(refused)));
   made.row.source = source;
   if (made.row.points > 0) TRY(add_row(session, run_id, kind, made.row, id));

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "db/database.h"
+#include "track/keyed_points.h"
 #include "track/metric_chunk.h"
 #include "track/metric_summary.h"
 
@@ -36,10 +37,13 @@ constexpr char kKeyMark = '\x1f';                 // ends the key proper
 
 enum class MetricKind { metric, system };  // logged by job or client; sampled by the shim
 
+using track::KeyedPoints;
+using track::PointCollector;
 struct KeyPoint {
   std::string key;
   track::Point point;
 };
+KeyedPoints by_key(const std::vector<KeyPoint>& points);
 // Which process logged; all zero for a client.
 struct PointSource {
   std::string task_id;
@@ -61,8 +65,7 @@ struct EncodedPoints {
   PointRow row;  // without points when nothing is left
   std::set<std::string> refused;
 };
-Result<EncodedPoints> encode_points(const std::vector<KeyPoint>& points,
-                                    std::set<std::string> refused = {});
+Result<EncodedPoints> encode_points(const KeyedPoints& points, std::set<std::string> refused = {});
 // Inside a write.
 Result<void> add_row(db::Session& session, const std::string& run_id, MetricKind kind,
                      const PointRow& row, const std::string& id);
@@ -71,8 +74,7 @@ Result<void> add_row(db::Session& session, const std::string& run_id, MetricKind
 // not kept: empty or too long ones, and new ones over kMostMetricKeys.
 Result<std::set<std::string>> add_points(db::Session& session, const std::string& run_id,
                                          const PointSource& source, MetricKind kind,
-                                         const std::vector<KeyPoint>& points,
-                                         const std::string& id);
+                                         const KeyedPoints& points, const std::string& id);
 
 struct SourcedPoint {
   track::Point point;
@@ -108,6 +110,9 @@ Result<std::set<std::string>> read_keys(db::Session& session, const std::string&
 
 // Of kind `metric`, by the key as it is kept. What is damaged is passed over.
 Result<track::SummaryByKey> read_summaries(db::Session& session, const std::string& run_id);
+// The stored summaries of a run (track::each_summary), where they say all of it: nothing waits to
+// be merged into them. What is damaged is as if it were not there.
+Result<std::optional<Bytes>> whole_summaries(db::Session& session, const std::string& run_id);
 // By the key proper.
 track::SummaryByKey without_marks(const track::SummaryByKey& summaries);
 
@@ -140,5 +145,11 @@ Result<void> compact(db::Session& session, const std::string& run_id, const Comp
 // Both, until nothing is left to merge.
 Result<void> compact_run(db::Database& database, const std::string& run_id, MetricKind kind,
                          const std::function<std::string()>& make_id, int64_t least = kCompactRows);
+// All small rows of each of these runs, several runs in one transaction: of runs that have ended
+// there may be thousands, with a row each. Ends early, between two of them, when `go_on` says so.
+constexpr size_t kRunsAtOnce = 50;
+Result<void> compact_runs(db::Database& database, std::span<const std::string> runs,
+                          MetricKind kind, const std::function<std::string()>& make_id,
+                          const std::function<bool()>& go_on);
 
 }  // namespace hearth::control

@@ -111,7 +111,7 @@ class RecordWriter {
 
   // The points that add() collected, a row for each kind.
   Result<void> write_points() {
-    if (metrics_.empty() && samples_.empty()) return {};
+    if (metrics_.points() + samples_.points() == 0) return {};
     PointSource source{.task_id = task_.id, .rank = task_.rank};
     TRY(session_.query("SELECT number FROM attempts WHERE id = $1", {task_.attempt_id},
                        [&](const db::Row& row) -> Result<void> {
@@ -120,9 +120,10 @@ class RecordWriter {
                        }));
     for (const auto& [kind, points] :
          {std::pair(MetricKind::metric, &metrics_), std::pair(MetricKind::system, &samples_)}) {
-      if (points->empty()) continue;
+      if (points->points() == 0) continue;
       const std::string id = new_id(context_.clock, context_.random);
-      const auto refused = TRY(add_points(session_, task_.run_id, source, kind, *points, id));
+      const auto refused =
+          TRY(add_points(session_, task_.run_id, source, kind, points->take(), id));
       ++changes_.metric_rows;
       if (kind == MetricKind::metric) TRY(db::note_run_change(session_, task_.run_id, id));
       for (const std::string& key : refused)
@@ -174,15 +175,14 @@ class RecordWriter {
     return {};
   }
 
-  Result<void> add_values(const TaskRecord& record, const std::string& prefix,
-                          std::vector<KeyPoint>& to) {
+  Result<void> add_values(const TaskRecord& record, const std::string& prefix, PointCollector& to) {
     last_ = TaskRecord{.seq = record.seq, .kind = record.kind};
     const Time time = record.time.micros != 0 ? record.time : now_;
     for (const auto& [key, value] : record.values)
       if (key.find(kKeyMark) != std::string::npos)
         TRY(refuse(record, "the name of a metric has a control character"));
       else
-        to.push_back({prefix + key, {record.step.value_or(0), time, value}});
+        to.add(prefix + key, {record.step.value_or(0), time, value});
     return {};
   }
   Result<void> add_params(const TaskRecord& record);
@@ -199,7 +199,7 @@ class RecordWriter {
   Run& run_;
   SyncChanges& changes_;
   const Time now_;
-  std::vector<KeyPoint> metrics_, samples_;
+  PointCollector metrics_, samples_;
   std::optional<bool> client_logs_;
   TaskRecord last_;
 };

@@ -201,7 +201,7 @@ TEST_F(JobsTest, AGangChangesAtAStepAheadOfEveryRank) {
   const auto log = [&](int64_t rank, const std::vector<KeyPoint>& points) {
     world.write([&](db::Session& session) -> Result<void> {
       const PointSource source{rank == 0 ? first_task : other.id, 1, rank};
-      TRY(add_points(session, job.run_id, source, MetricKind::metric, points, new_id()));
+      TRY(add_points(session, job.run_id, source, MetricKind::metric, by_key(points), new_id()));
       return {};
     });
   };

@@ -15,7 +15,7 @@ class RecordsTest : public testing::Test {
   using Run = hearth::Run;  // testing::Test has a private one
   void add_metric(const Run& run, const std::string& key, double value, int64_t step = 1) {
     world.write([&](db::Session& session) -> Result<void> {
-      TRY(add_points(session, run.id, {}, MetricKind::metric, {{key, {step, {5}, value}}},
+      TRY(add_points(session, run.id, {}, MetricKind::metric, by_key({{key, {step, {5}, value}}}),
                      new_id()));
       return {};
     });
@@ -75,10 +75,12 @@ TEST_F(RecordsTest, MetricsOverSteps) {
     points.push_back({"loss", {step, world.clock.now(), step == 5000 ? 99.0 : 1.0 / (step + 1)}});
   world.write([&](db::Session& session) -> Result<void> {
     EXPECT_TRUE(
-        TRY(add_points(session, run.id, {"task"}, MetricKind::metric, points, new_id())).empty());
-    EXPECT_TRUE(TRY(add_points(session, run.id, {"task"}, MetricKind::system,
-                               {{"system/worker-0/cpu", {1, world.clock.now(), 3}}}, new_id()))
-                    .empty());
+        TRY(add_points(session, run.id, {"task"}, MetricKind::metric, by_key(points), new_id()))
+            .empty());
+    EXPECT_TRUE(
+        TRY(add_points(session, run.id, {"task"}, MetricKind::system,
+                       by_key({{"system/worker-0/cpu", {1, world.clock.now(), 3}}}), new_id()))
+            .empty());
     return {};
   });
   EXPECT_EQ(need(records.metric_keys(world.viewer, run.id)),

@@ -25,6 +25,7 @@ Result<void> drop_blocks(db::Database& database);
 // looked at.
 constexpr size_t kMostCompacted = 200;
 Result<std::vector<std::string>> compact_open(db::Database& database,
-                                              const std::function<std::string()>& make_id);
+                                              const std::function<std::string()>& make_id,
+                                              const std::function<bool()>& go_on);
 
 }  // namespace hearth::control

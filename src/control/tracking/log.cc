@@ -8,8 +8,8 @@ namespace hearth::control {
 namespace {
 
 Result<void> check_batch(const LogBatch& batch) {
-  if (batch.metrics.size() > kMostBatchMetrics || batch.params.size() > kMostTrackedParams ||
-      batch.tags.size() > kMostTrackedTags)
+  if (batch.metrics.size() + batch.points.points.size() > kMostBatchMetrics ||
+      batch.params.size() > kMostTrackedParams || batch.tags.size() > kMostTrackedTags)
     return Error::of(Code::too_large,
                      format("a batch has at most {} metrics, {} params and {} tags",
                             kMostBatchMetrics, kMostTrackedParams, kMostTrackedTags),
@@ -19,6 +19,7 @@ Result<void> check_batch(const LogBatch& batch) {
     for (const std::string* text : {&metric.model_id, &metric.dataset_name, &metric.dataset_digest})
       TRY(check_text(*text, kMostTrackedKeyBytes / 2, "what a metric was measured on"));
   }
+  for (const std::string& key : batch.points.keys) TRY(check_key(key, "a metric"));
   for (const auto& [key, value] : batch.params) {
     TRY(check_key(key, "a param"));
     TRY(check_text(value, kMostParamBytes, "a param"));
@@ -61,12 +62,16 @@ Result<bool> add_tags(db::Session& session, Run& run, const LogBatch& batch,
   return changed;
 }
 
-std::vector<KeyPoint> points_of(const LogBatch& batch) {
-  std::vector<KeyPoint> points;
-  points.reserve(batch.metrics.size());
+// All metrics of a batch; its `points` leave it.
+KeyedPoints take_points(LogBatch& batch) {
+  KeyedPoints points = std::exchange(batch.points, {});
+  if (batch.metrics.empty()) return points;
+  PointCollector all;
+  all.reserve(points.points.size() + batch.metrics.size());
+  all.add(points);
   for (const LoggedMetric& metric : batch.metrics)
-    points.push_back({stored_key(metric), {metric.step, metric.time, metric.value}});
-  return points;
+    all.add(stored_key(metric), {metric.step, metric.time, metric.value});
+  return all.take();
 }
 
 // Which task of a job logs, if it is one.
@@ -92,14 +97,6 @@ Result<void> note_models(db::Session& session, const std::string& run_id, const 
           {metric.model_id, run_id}));
   return {};
 }
-
-// What is going to be one row.
-struct RelaxedRow {
-  std::string run_id, id;
-  bool counted = false;  // then it is `made` already
-  std::vector<KeyPoint> points;
-  PointRow made;
-};
 
 Error too_many_keys(const std::set<std::string>& refused) {
   return Error::invalid(
@@ -150,8 +147,8 @@ LatestMetric latest_of(const track::MetricSummary& summary) {
 }
 
 Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& facts,
-                                          const LogBatch& batch) {
-  const std::vector<KeyPoint> points = points_of(batch);
+                                          LogBatch batch) {
+  const KeyedPoints points = take_points(batch);
   const bool counted = points.empty() || TRY(index.has_room(facts.id, points));
   // What can be done before is: all writers wait behind the transaction.
   EncodedPoints made = TRY(encode_points(points));
@@ -190,26 +187,33 @@ Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& f
   return {};
 }
 
+// Of one run, in rows of at most so many points.
+Result<void> Tracking::State::add_relaxed(const std::string& run_id, const KeyedPoints& points,
+                                          std::vector<RelaxedRow>& rows) {
+  const auto room = index.has_room(run_id, points);
+  PointCollector part;
+  const auto finish = [&]() -> Result<void> {
+    RelaxedRow row{run_id, make_id(), room.ok() && *room, part.take(), {}};
+    if (row.counted) row.made = TRY(encode_points(row.points)).row;
+    rows.push_back(std::move(row));
+    return {};
+  };
+  for (size_t key = 0; key < points.keys.size(); ++key)
+    for (const track::Point& point : points.of(key)) {
+      part.add(points.keys[key], point);
+      if (part.points() == kMostBatchMetrics) TRY(finish());
+    }
+  return part.points() == 0 ? Result<void>() : finish();
+}
+
 Result<void> Tracking::State::write_relaxed(std::vector<RelaxedBatch> batches) {
   // One row for each run.
-  std::map<std::string, std::vector<KeyPoint>> runs;
-  for (RelaxedBatch& batch : batches) {
-    auto& all = runs[batch.run_id];
-    all.insert(all.end(), std::make_move_iterator(batch.points.begin()),
-               std::make_move_iterator(batch.points.end()));
-  }
+  std::map<std::string, PointCollector> collected;
+  for (const RelaxedBatch& batch : batches) collected[batch.run_id].add(batch.points);
+  std::map<std::string, KeyedPoints> runs;
+  for (auto& [run_id, points] : collected) runs[run_id] = points.take();
   std::vector<RelaxedRow> rows;
-  for (const auto& [run_id, points] : runs) {
-    const auto room = index.has_room(run_id, points);
-    for (size_t from = 0; from < points.size(); from += kMostBatchMetrics) {
-      const size_t to = std::min(points.size(), from + kMostBatchMetrics);
-      RelaxedRow row{run_id, make_id(), room.ok() && *room, {}, {}};
-      row.points.assign(points.begin() + static_cast<ptrdiff_t>(from),
-                        points.begin() + static_cast<ptrdiff_t>(to));
-      if (row.counted) row.made = TRY(encode_points(row.points)).row;
-      rows.push_back(std::move(row));
-    }
-  }
+  for (const auto& [run_id, points] : runs) TRY(add_relaxed(run_id, points, rows));
   std::set<std::string> gone;
   TRY(context.database.write([&](db::Session& session) -> Result<void> {
     gone.clear();
@@ -246,15 +250,15 @@ Result<void> Tracking::log_batch(const Identity& who, const std::string& run_id,
                        std::ranges::all_of(batch.metrics, [](const LoggedMetric& metric) {
                          return metric.model_id.empty();
                        });
-  if (relaxed && !batch.metrics.empty()) {
+  if (relaxed && !(batch.metrics.empty() && batch.points.empty())) {
     // Refused now rather than lost later.
     TRY(state_->context.database.read(
         [&](db::Session& session) { return State::check_active(session, run.id); }));
-    TRY(state_->relaxed.add({run.id, points_of(batch)}));
+    TRY(state_->relaxed.add({run.id, take_points(batch)}));
     batch.metrics.clear();
     if (batch.params.empty() && batch.tags.empty()) return {};
   }
-  return state_->write_batch(who, run, batch);
+  return state_->write_batch(who, run, std::move(batch));
 }
 
 Result<void> Tracking::flush() {

@@ -12,10 +12,10 @@ namespace hearth::control {
 namespace {
 
 Bytes batch(int64_t from, int64_t to) {
-  track::MetricBatchWriter writer;
+  std::vector<track::Point> points;
   for (int64_t step = from; step < to; ++step)
-    need(writer.add("loss", {step, {step}, static_cast<double>(-step)}));
-  return writer.seal();
+    points.push_back({step, {step}, static_cast<double>(-step)});
+  return need(track::encode_batch(std::vector{track::KeySeries{"loss", points}}));
 }
 
 class TrackingMigrationTest : public testing::Test {

@@ -38,7 +38,7 @@ Result<void> RelaxedQueue::add(RelaxedBatch batch) {
     return write_({std::move(batch)});
   }
   written_.wait(lock, [&] { return points_ < kMostWaiting || !running_; });
-  points_ += batch.points.size();
+  points_ += batch.points.points.size();
   ++added_;
   waiting_.push_back(std::move(batch));
   if (waiting_.size() == 1) wake_.notify_all();
@@ -60,7 +60,7 @@ Result<void> RelaxedQueue::write_all(std::unique_lock<std::mutex>& lock) {
   batches.swap(waiting_);
   const uint64_t upto = added_;
   size_t points = 0;
-  for (const RelaxedBatch& batch : batches) points += batch.points.size();
+  for (const RelaxedBatch& batch : batches) points += batch.points.points.size();
   lock.unlock();
   auto done = write_(batches);
   lock.lock();

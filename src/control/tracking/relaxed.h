@@ -15,7 +15,7 @@ namespace hearth::control {
 
 struct RelaxedBatch {
   std::string run_id;
-  std::vector<KeyPoint> points;
+  KeyedPoints points;
 };
 
 // Thread-safe.

@@ -135,7 +135,8 @@ Result<void> sum_up_older(db::Database& database) {
 }
 
 Result<std::vector<std::string>> compact_open(db::Database& database,
-                                              const std::function<std::string()>& make_id) {
+                                              const std::function<std::string()>& make_id,
+                                              const std::function<bool()>& go_on) {
   std::vector<std::string> open;
   TRY(database.read([&](db::Session& session) -> Result<void> {
     open = TRY(texts(session,
@@ -146,8 +147,7 @@ Result<std::vector<std::string>> compact_open(db::Database& database,
                      {static_cast<int64_t>(kMostCompacted)}));
     return {};
   }));
-  for (const std::string& run_id : open)
-    TRY(compact_run(database, run_id, MetricKind::metric, make_id, 1));
+  TRY(compact_runs(database, open, MetricKind::metric, make_id, go_on));
   return open;
 }
 

@@ -308,6 +308,11 @@ Result<void> RunIndex::read(const std::vector<std::string>& metric_keys,
 Result<void> RunIndex::load_rows(const Wanted& wanted) {
   return database_.read([&](db::Session& session) -> Result<void> {
     for (const auto& [slot, id] : wanted.rows) {
+      if (const auto stored = TRY(whole_summaries(session, id))) {
+        const std::unique_lock lock(mutex_);
+        if (generation_ != wanted.generation) return {};  // who wanted it chooses again
+        if (rows_[slot] != nullptr || put_stored(slot, *stored)) continue;
+      }
       const auto row = TRY(read_summaries(session, id));
       const std::unique_lock lock(mutex_);
       if (generation_ != wanted.generation) return {};  // who wanted it chooses again

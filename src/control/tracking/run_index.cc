@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <numeric>
 
 #include "base/format.h"
 #include "control/tracking/blocks.h"
@@ -16,6 +17,10 @@ constexpr int64_t kMostJournalRows = 100'000;  // more: all is loaded anew
 constexpr int64_t kSliceRows = 200;            // taken in under one lock
 constexpr int64_t kStalePart = 8;              // a run read again takes longer
 constexpr int kMostSlices = 500;
+
+std::string_view proper_key(std::string_view key) {
+  return key.substr(0, key.find(kKeyMark));
+}
 
 KeyValues words_of(Words& words, const std::map<std::string, std::string>& texts) {
   KeyValues pairs;
@@ -100,6 +105,7 @@ Result<void> RunIndex::load_locked(db::Session& session) {
   stale_.clear();
   blocks_.clear();
   row_bytes_ = 0;
+  usual_ = {};
   seen_ = TRY(db::last_run_change(session));
   TRY(load_experiments(session));
   TRY(session.query("SELECT body FROM runs ORDER BY id", {},
@@ -209,18 +215,55 @@ void RunIndex::drop_row(uint32_t slot) {
   rows_[slot].reset();
 }
 
-void RunIndex::put_row(uint32_t slot, const track::SummaryByKey& summaries) {
+void RunIndex::put_cells(uint32_t slot, std::unique_ptr<MetricCells> cells) {
   drop_row(slot);
   touch(slot);
+  for (auto& [key, column] : columns_) {
+    const auto at = std::ranges::lower_bound(*cells, key, {}, &Cell::key);
+    if (at != cells->end() && at->key == key) column->set(slot, at->summary);
+  }
+  row_bytes_ += cells->capacity() * kCellBytes;
+  rows_[slot] = std::move(cells);
+}
+
+void RunIndex::put_row(uint32_t slot, const track::SummaryByKey& summaries) {
   auto cells = std::make_unique<MetricCells>();
   cells->reserve(summaries.size());
   track::SummaryByKey held;
   for (const auto& [key, summary] : bare(summaries, held))
     cells->push_back({words_.number(key), summary});
   std::ranges::sort(*cells, {}, &Cell::key);
-  for (const Cell& cell : *cells) put_cell(slot, cell);
-  row_bytes_ += cells->capacity() * kCellBytes;
-  rows_[slot] = std::move(cells);
+  put_cells(slot, std::move(cells));
+}
+
+bool RunIndex::put_stored(uint32_t slot, std::span<const std::byte> stored) {
+  std::vector<uint32_t> words;
+  std::vector<track::MetricSummary> summaries;
+  words.reserve(usual_.words.size());
+  summaries.reserve(usual_.words.size());
+  bool marked = false;
+  const auto read =
+      track::each_summary(stored, [&](std::string_view key, const track::MetricSummary& summary) {
+        const size_t i = words.size();
+        const bool usual = i < usual_.words.size() && words_.text(usual_.words[i]) == key;
+        words.push_back(usual ? usual_.words[i] : words_.number(key));
+        summaries.push_back(summary);
+        marked = marked || key.find(kKeyMark) != std::string_view::npos;
+      });
+  if (!read.ok() || marked) return false;
+  if (words != usual_.words) {
+    std::vector<uint32_t> order(words.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](uint32_t i) { return words[i]; });
+    usual_.places.resize(words.size());
+    for (uint32_t place = 0; place < order.size(); ++place) usual_.places[order[place]] = place;
+    usual_.words = std::move(words);
+  }
+  auto cells = std::make_unique<MetricCells>(summaries.size());
+  for (size_t i = 0; i < summaries.size(); ++i)
+    (*cells)[usual_.places[i]] = {usual_.words[i], summaries[i]};
+  put_cells(slot, std::move(cells));
+  return true;
 }
 
 Result<void> RunIndex::reload_stale(db::Session& session, int64_t most) {
@@ -234,17 +277,11 @@ Result<void> RunIndex::reload_stale(db::Session& session, int64_t most) {
   return {};
 }
 
-void RunIndex::apply(const std::string& run_id, int64_t attempt,
-                     const std::vector<KeyPoint>& points) {
-  track::SummaryByKey batch;
-  for (const KeyPoint& p : points) {
-    const std::string_view key = std::string_view(p.key).substr(0, p.key.find(kKeyMark));
-    const auto at = batch.find(key);
-    if (at == batch.end())
-      batch.emplace(key, track::summary_of(p.point, attempt));
-    else
-      track::merge(at->second, track::summary_of(p.point, attempt));
-  }
+void RunIndex::apply(const std::string& run_id, int64_t attempt, const KeyedPoints& points) {
+  std::vector<std::pair<std::string_view, track::MetricSummary>> batch;
+  batch.reserve(points.keys.size());
+  for (size_t i = 0; i < points.keys.size(); ++i)
+    batch.emplace_back(proper_key(points.keys[i]), track::summary_of(points.of(i), attempt));
   const std::unique_lock lock(mutex_);
   const auto found = slots_.find(run_id);
   if (!loaded_ || found == slots_.end()) return;  // it is read when it comes by the journal
@@ -260,7 +297,7 @@ void RunIndex::apply(const std::string& run_id, int64_t attempt,
     const uint32_t word = words_.number(key);
     const auto at = std::ranges::lower_bound(*cells, word, {}, &Cell::key);
     if (at == cells->end() || at->key != word) {
-      put_cell(slot, fresh.emplace_back(word, summary));
+      fresh.emplace_back(word, summary);
     } else if (track::merge(at->summary, summary)) {
       put_cell(slot, *at);
     } else {
@@ -268,11 +305,25 @@ void RunIndex::apply(const std::string& run_id, int64_t attempt,
       return;
     }
   }
-  if (fresh.empty()) return;
-  row_bytes_ -= cells->capacity() * kCellBytes;
-  cells->insert(cells->end(), fresh.begin(), fresh.end());
-  row_bytes_ += cells->capacity() * kCellBytes;
-  std::ranges::sort(*cells, {}, &Cell::key);
+  if (!fresh.empty()) add_cells(slot, std::move(fresh));
+}
+
+void RunIndex::add_cells(uint32_t slot, MetricCells fresh) {
+  std::ranges::sort(fresh, {}, &Cell::key);
+  // One key may come twice, with what it was measured on and without.
+  size_t kept = 0;
+  for (size_t i = 1; i < fresh.size(); ++i)
+    if (fresh[i].key != fresh[kept].key)
+      fresh[++kept] = fresh[i];
+    else if (!track::merge(fresh[kept].summary, fresh[i].summary))
+      stale_.insert(slot);
+  fresh.resize(kept + 1);
+  for (const Cell& cell : fresh) put_cell(slot, cell);
+  MetricCells& cells = *rows_[slot];
+  row_bytes_ -= cells.capacity() * kCellBytes;
+  cells.insert(cells.end(), fresh.begin(), fresh.end());
+  row_bytes_ += cells.capacity() * kCellBytes;
+  std::ranges::sort(cells, {}, &Cell::key);
 }
 
 // Of one run, as it is now. False: it is not there, or the runs are not loaded yet.
@@ -293,9 +344,7 @@ Result<bool> RunIndex::load_row(const std::string& run_id) {
   return there;
 }
 
-Result<bool> RunIndex::has_room(const std::string& run_id, const std::vector<KeyPoint>& points) {
-  std::set<std::string_view> keys;
-  for (const KeyPoint& p : points) keys.insert(p.key);
+Result<bool> RunIndex::has_room(const std::string& run_id, const KeyedPoints& points) {
   // Again when the row went to make room meanwhile.
   for (int round = 0; round < 2; ++round) {
     {
@@ -304,8 +353,8 @@ Result<bool> RunIndex::has_room(const std::string& run_id, const std::vector<Key
       if (loaded_ && found != slots_.end() && rows_[found->second] != nullptr) {
         const MetricCells& cells = *rows_[found->second];
         size_t count = cells.size();
-        for (const std::string_view key : keys) {
-          const uint32_t word = words_.find(key.substr(0, key.find(kKeyMark)));
+        for (const std::string& key : points.keys) {
+          const uint32_t word = words_.find(proper_key(key));
           if (word == Words::kNone || !std::ranges::binary_search(cells, word, {}, &Cell::key))
             ++count;
         }

@@ -55,11 +55,13 @@ class Words {
 using KeyValues = std::vector<std::pair<uint32_t, uint32_t>>;  // words, by key
 
 struct IndexedRun {
-  std::string id, name;
-  uint32_t project = 0, experiment = 0, owner = 0, user = 0, job = 0, parent = 0;  // words
-  RunStatus status = RunStatus::scheduled;
+  // First what a search looks at in every run, close together.
   bool there = false;  // false: the run is gone for good
-  Time created_at, started_at, finished_at, deleted_at;
+  RunStatus status = RunStatus::scheduled;
+  uint32_t project = 0, experiment = 0;  // words
+  Time deleted_at, created_at, started_at, finished_at;
+  uint32_t owner = 0, user = 0, job = 0, parent = 0;  // words
+  std::string id, name;
   int64_t version = -1;
   KeyValues params, tags;
   std::vector<std::array<uint32_t, 3>> datasets;  // name, digest, context
@@ -100,10 +102,10 @@ class RunIndex {
   Result<void> load();
   void experiments_changed();
   // Points that are committed.
-  void apply(const std::string& run_id, int64_t attempt, const std::vector<KeyPoint>& points);
+  void apply(const std::string& run_id, int64_t attempt, const KeyedPoints& points);
   // True when the run is known to stay within kMostMetricKeys with these points. Reads what the
   // run has at its first use.
-  Result<bool> has_room(const std::string& run_id, const std::vector<KeyPoint>& points);
+  Result<bool> has_room(const std::string& run_id, const KeyedPoints& points);
   // The journal up to here is taken in; -1 before the first load.
   int64_t seen() const;
 
@@ -153,7 +155,11 @@ class RunIndex {
   Result<bool> load_row(const std::string& run_id);
   Result<void> reload_stale(db::Session& session, int64_t most);
   void put_row(uint32_t slot, const track::SummaryByKey& summaries);
+  // Out of what is stored of the run alone. False: it cannot be, read its summaries.
+  bool put_stored(uint32_t slot, std::span<const std::byte> stored);
+  void put_cells(uint32_t slot, std::unique_ptr<MetricCells> cells);
   void put_cell(uint32_t slot, const Cell& cell);
+  void add_cells(uint32_t slot, MetricCells fresh);  // of keys that its row does not have
   void drop_row(uint32_t slot);
   void make_room();
   void touch(uint32_t slot);
@@ -199,6 +205,11 @@ class RunIndex {
   std::map<std::string, Experiment> experiments_;
   std::vector<std::unique_ptr<MetricCells>> rows_;  // by slot
   size_t row_bytes_ = 0;
+  // Of the row that was put last: its words in the order of their texts, and the place of each in
+  // the row. The next one mostly has the same keys.
+  struct {
+    std::vector<uint32_t> words, places;
+  } usual_;
   std::map<uint32_t, std::unique_ptr<MetricColumn>> columns_;  // by key
   std::set<uint32_t> stale_;  // slots whose row and columns are to be read again
   uint64_t uses_ = 0;

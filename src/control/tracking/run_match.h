@@ -53,6 +53,8 @@ Predicate predicate_of(const RunIndex::View& view, const RunSearch& query,
 class RunOrder {
  public:
   RunOrder(const RunIndex::View& view, const RunSearch& query);
+  // Looks the first numbers of these runs up, once: they are compared many times.
+  void hold(const std::vector<uint32_t>& slots);
   // Below zero: a stands before b.
   int compare(uint32_t a, uint32_t b) const;
   bool less(uint32_t a, uint32_t b) const { return compare(a, b) < 0; }
@@ -66,13 +68,19 @@ class RunOrder {
     Held held;
     std::string text;
   };
+  struct Number {
+    double number = 0;
+    Held::Kind kind = Held::Kind::missing;
+  };
   static int compare(const Held& a, const Held& b, bool descending);
   int tail(uint32_t a, int64_t start, std::string_view id) const;
 
   const RunIndex::View& view_;
   std::vector<RunReader::Get> get_;
   std::vector<bool> descending_;
-  std::string name_;  // of the order, so that a cursor of another one is refused
+  bool by_number_ = false;       // first of all
+  std::vector<Number> numbers_;  // by slot; empty: not held
+  std::string name_;             // of the order, so that a cursor of another one is refused
   std::vector<Key> place_;
   int64_t place_start_ = 0;
   std::string place_id_;

@@ -38,6 +38,19 @@ RunOrder::RunOrder(const RunIndex::View& view, const RunSearch& query)
     get_.push_back(reader.reader(order.column));
     descending_.push_back(order.descending);
   }
+  if (query.order_by.empty()) return;
+  const Column& first = query.order_by.front().column;
+  by_number_ = first.side == Side::metric || (first.side == Side::attribute &&
+                                              attribute_type(first.key) == AttributeType::number);
+}
+
+void RunOrder::hold(const std::vector<uint32_t>& slots) {
+  if (!by_number_) return;
+  numbers_.resize(view_.runs.size());
+  for (const uint32_t slot : slots) {
+    const Held held = get_.front()(slot);
+    numbers_[slot] = {held.number, held.kind};
+  }
 }
 
 int RunOrder::compare(const Held& a, const Held& b, bool descending) {
@@ -54,7 +67,13 @@ int RunOrder::tail(uint32_t a, int64_t start, std::string_view id) const {
 }
 
 int RunOrder::compare(uint32_t a, uint32_t b) const {
-  for (size_t i = 0; i < get_.size(); ++i) {
+  if (!numbers_.empty()) {
+    const Number &x = numbers_[a], &y = numbers_[b];
+    if (x.kind != y.kind) return three_way(x.kind, y.kind);
+    const int order = x.kind == Held::Kind::value ? three_way(x.number, y.number) : 0;
+    if (order != 0) return descending_.front() ? -order : order;
+  }
+  for (size_t i = numbers_.empty() ? 0 : 1; i < get_.size(); ++i) {
     const Held left = get_[i](a);
     // A text that is made when asked for would be lost by the second call.
     const std::string kept(left.text);

@@ -16,8 +16,30 @@ std::map<std::string, std::string> texts_of(const Words& words, const KeyValues&
   return texts;
 }
 
+// The keys of a row in the order of their texts, which neighbours mostly share.
+class TextOrder {
+ public:
+  explicit TextOrder(const Words& words) : words_(words) {}
+  // Places in `cells`.
+  const std::vector<uint32_t>& of(const MetricCells& cells) {
+    const bool same = std::ranges::equal(cells, keys_, {}, &Cell::key);
+    if (same) return places_;
+    keys_.clear();
+    for (const Cell& cell : cells) keys_.push_back(cell.key);
+    places_.resize(keys_.size());
+    std::iota(places_.begin(), places_.end(), 0);
+    std::ranges::sort(places_, {},
+                      [&](uint32_t i) -> std::string_view { return words_.text(keys_[i]); });
+    return places_;
+  }
+
+ private:
+  const Words& words_;
+  std::vector<uint32_t> keys_, places_;
+};
+
 FoundRun found_run(const RunIndex::View& view, uint32_t slot, const RunSearch& query,
-                   const std::set<uint32_t>& keys) {
+                   const std::set<uint32_t>& keys, TextOrder& order) {
   const IndexedRun& from = view.runs[slot];
   const Words& words = view.words;
   FoundRun found;
@@ -47,7 +69,8 @@ FoundRun found_run(const RunIndex::View& view, uint32_t slot, const RunSearch& q
     found.datasets.push_back({run.experiment_id, words.text(dataset[0]), words.text(dataset[1]),
                               words.text(dataset[2])});
   if (!query.with_metrics || view.rows[slot] == nullptr) return found;
-  for (const Cell& cell : *view.rows[slot]) {
+  for (const uint32_t place : order.of(*view.rows[slot])) {
+    const Cell& cell = (*view.rows[slot])[place];
     if (!keys.empty() && !keys.contains(cell.key)) continue;
     run.metrics.emplace_hint(run.metrics.end(), words.text(cell.key), latest_of(cell.summary));
     if (query.with_bounds && cell.summary.finite)
@@ -80,6 +103,7 @@ Result<Chosen> choose_page(const RunIndex::View& view, const RunSearch& query,
     TRY(order.set_place(query.cursor));
     std::erase_if(all, [&](uint32_t slot) { return !order.behind_place(slot); });
   }
+  order.hold(all);
   const auto less = [&](uint32_t a, uint32_t b) { return order.less(a, b); };
   const size_t count = std::min(limit, all.size());
   const auto middle = all.begin() + static_cast<ptrdiff_t>(count);
@@ -95,8 +119,9 @@ Result<Chosen> choose_page(const RunIndex::View& view, const RunSearch& query,
 
 Snapshots::Snapshot make_snapshot(const RunIndex::View& view, const RunSearch& query,
                                   const Predicate& matches, const std::string& owner) {
-  const RunOrder order(view, query);
+  RunOrder order(view, query);
   Snapshots::Snapshot made{owner, view.generation, matching(view, matches)};
+  order.hold(made.runs);
   std::ranges::sort(made.runs, [&](uint32_t a, uint32_t b) { return order.less(a, b); });
   return made;
 }
@@ -174,7 +199,9 @@ Result<RunPage> Tracking::search_runs(const Identity& who, const RunSearch& want
     std::set<uint32_t> keys;
     for (const std::string& key : query.metric_keys) keys.insert(view.words.find(key));
     page.runs.reserve(chosen.page.size());
-    for (const uint32_t slot : chosen.page) page.runs.push_back(found_run(view, slot, query, keys));
+    TextOrder order(view.words);
+    for (const uint32_t slot : chosen.page)
+      page.runs.push_back(found_run(view, slot, query, keys, order));
     return {};
   };
   const auto metrics = metric_keys_of(query);

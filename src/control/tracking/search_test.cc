@@ -218,8 +218,8 @@ TEST_F(SearchTest, ALateIndexKnowsTheSame) {
   // Points of a shim come by the journal.
   world.write([&](db::Session& session) -> Result<void> {
     const std::string id = new_id();
-    TRY(add_points(session, ids[0], {"task", 1, 0}, MetricKind::metric, {{"loss", {9, {9}, 44}}},
-                   id));
+    TRY(add_points(session, ids[0], {"task", 1, 0}, MetricKind::metric,
+                   by_key({{"loss", {9, {9}, 44}}}), id));
     return db::note_run_change(session, ids[0], id);
   });
   // As after a crash between commit and index: a new process reads all from disk.

@@ -92,13 +92,25 @@ struct Tracking::State {
   void tell_damage(const std::vector<std::string>& damaged);
 
   // --- logging
-  Result<void> write_batch(const Identity& who, const RunFacts& run, const LogBatch& batch);
+  Result<void> write_batch(const Identity& who, const RunFacts& run, LogBatch batch);
+  // What is going to be one row.
+  struct RelaxedRow {
+    std::string run_id, id;
+    bool counted = false;  // then it is `made` already
+    KeyedPoints points;
+    PointRow made;
+  };
+  Result<void> add_relaxed(const std::string& run_id, const KeyedPoints& points,
+                           std::vector<RelaxedRow>& rows);
   Result<void> write_relaxed(std::vector<RelaxedBatch> batches);
   void count_rows(const std::string& run_id);
   std::string make_id() { return new_id_of(context); }
   static std::string new_id_of(Context& context);
 
   // --- upkeep
+  // False once the service is to stop: what is left waits for the next start.
+  std::atomic<bool> stopping = false;
+  bool goes_on() const { return !stopping; }
   Result<void> compact_due();
   Result<void> collect_deleted();
   Result<void> trim_journal();

@@ -54,6 +54,7 @@ Result<void> Tracking::start() {
   const std::lock_guard lock(state_->mutex);
   if (state_->running) return {};
   state_->running = true;
+  state_->stopping = false;
   state_->thread = std::thread([this] { state_->run(*this); });
   return {};
 }
@@ -63,6 +64,7 @@ void Tracking::stop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->running = false;
+    state_->stopping = true;
   }
   state_->wake.notify_all();
   if (state_->thread.joinable()) state_->thread.join();

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "control/context.h"
+#include "control/metric_points.h"
 #include "control/tracking/run_search.h"
 #include "domain/identity.h"
 #include "domain/run.h"
@@ -90,6 +91,7 @@ enum class Durability {
 // another is `invalid`, with the text "Changing param values is not allowed." in it.
 struct LogBatch {
   std::vector<LoggedMetric> metrics;
+  KeyedPoints points;  // more metrics, that were measured on nothing
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::pair<std::string, std::string>> tags;  // overwrite; the last of a key counts
   Durability durability = Durability::durable;

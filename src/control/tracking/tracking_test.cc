@@ -164,7 +164,8 @@ TEST_F(TrackingTest, ALaterAttemptWinsFromWhereItWentOn) {
       for (int64_t step = from; step < to; ++step)
         points.push_back({"loss", {step, {step * 1000}, value}});
       const std::string id = new_id();
-      TRY(add_points(session, run.id, {"task", attempt, 3}, MetricKind::metric, points, id));
+      TRY(add_points(session, run.id, {"task", attempt, 3}, MetricKind::metric, by_key(points),
+                     id));
       return db::note_run_change(session, run.id, id);
     });
   };
@@ -199,6 +200,33 @@ TEST_F(TrackingTest, ALaterAttemptWinsFromWhereItWentOn) {
   RunSearch query;
   query.with_bounds = true;
   EXPECT_EQ(need(fresh.search_runs(world.member, query)).runs.at(0).bounds.at("loss").second, 2.0);
+}
+
+// More of them than go in one transaction; what is not to go on leaves the rest as it is.
+TEST_F(TrackingTest, ManyRunsAreMergedTogether) {
+  const std::string in = experiment("e");
+  std::vector<std::string> runs;
+  for (size_t i = 0; i < kRunsAtOnce + 10; ++i) {
+    runs.push_back(add_run(in));
+    for (const int64_t step : {1, 2}) log(runs.back(), {metric("m", 0.5, step)});
+  }
+  const auto waiting = [&] {
+    return world.count("SELECT COUNT(*) FROM metric_batches WHERE kind = 'metric'");
+  };
+  int asked = 0;
+  const auto merge = [&](int most) {
+    asked = 0;
+    need(compact_runs(
+        *world.database, runs, MetricKind::metric, [] { return new_id(); },
+        [&] { return ++asked <= most; }));
+  };
+  merge(0);
+  EXPECT_EQ(waiting(), static_cast<int64_t>(2 * runs.size()));
+  merge(1);
+  EXPECT_EQ(waiting(), 20);
+  merge(10);
+  EXPECT_EQ(waiting(), 0);
+  for (const std::string& run : runs) EXPECT_EQ(values(run, "m").size(), 2U);
 }
 
 // A hundred keys with a point or two each: chunks would take ten times the room.
@@ -504,7 +532,8 @@ TEST_F(JobTrackingTest, WhatWasLoggedBehindTheCheckpointIsOvertaken) {
       std::vector<KeyPoint> points;
       for (int64_t step = from; step < 10; ++step)
         points.push_back({"loss", {step, {step * 1000}, 1}});
-      TRY(add_points(session, run.id, {"task", attempt, 0}, MetricKind::metric, points, new_id()));
+      TRY(add_points(session, run.id, {"task", attempt, 0}, MetricKind::metric, by_key(points),
+                     new_id()));
       return {};
     });
   };

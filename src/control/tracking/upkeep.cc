@@ -8,21 +8,22 @@
 namespace hearth::control {
 
 Result<void> Tracking::State::compact_due() {
-  std::map<std::string, int64_t> due;  // run -> rows that must go at least
+  std::vector<std::string> due, over;
   {
     const std::lock_guard lock(mutex);
     std::erase_if(new_rows, [&](const auto& entry) {
       if (entry.second < kCompactRows) return false;
-      due[entry.first] = kCompactRows;
+      if (!ended.contains(entry.first)) due.push_back(entry.first);
       return true;
     });
-    for (const std::string& run_id : ended) due[run_id] = 1;
+    over.assign(ended.begin(), ended.end());
     ended.clear();
   }
-  for (const auto& [run_id, least] : due)
-    TRY(compact_run(
-        context.database, run_id, MetricKind::metric, [this] { return make_id(); }, least));
-  return {};
+  const auto make = [this] { return make_id(); };
+  for (const std::string& run_id : due)
+    if (goes_on()) TRY(compact_run(context.database, run_id, MetricKind::metric, make));
+  return compact_runs(context.database, over, MetricKind::metric, make,
+                      [this] { return goes_on(); });
 }
 
 // What the index has taken in is of no use any more.
@@ -94,7 +95,8 @@ Result<void> Tracking::tidy() {
   state_->older_done = true;
   TRY(state_->index.load());  // so that the next search finds little to take in
   TRY(state_->compact_due());
-  const auto open = TRY(compact_open(database, make_id));
+  const auto open = TRY(compact_open(database, make_id, [this] { return state_->goes_on(); }));
+  if (!state_->goes_on()) return {};
   state_->note_open(open);
   TRY(seal_blocks(database));
   if (state_->is_due_to_drop()) TRY(drop_blocks(database));
