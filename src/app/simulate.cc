@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,6 +48,14 @@ Result<std::vector<uint64_t>> seeds_of(const std::string& text) {
   return seeds;
 }
 
+Result<std::string> file_of(std::string_view option, const std::string& path) {
+  auto text = os::read_file(path, kLargestTrace);
+  if (text.ok() || !text.error().mend.empty()) return text;
+  Error error = text.error();
+  error.mend = format("name a file that is there and may be read by {}", option);
+  return error;
+}
+
 Result<Trace> load(const cli::SimulateArgs& args) {
   Trace trace;
   if (args.jobs.empty())
@@ -54,12 +63,12 @@ Result<Trace> load(const cli::SimulateArgs& args) {
   if (args.nodes.empty() == args.cluster.empty())
     return Error::invalid("needs one cluster", "say --nodes FILE or --cluster NODESxGPUS");
   if (!args.nodes.empty()) {
-    const std::string text = TRY(os::read_file(args.nodes, kLargestTrace));
+    const std::string text = TRY(file_of("--nodes", args.nodes));
     trace.nodes = TRY(sched::read_openb_nodes(args.nodes, text));
   } else {
     trace.nodes = TRY(sched::cluster_of(args.cluster));
   }
-  const std::string text = TRY(os::read_file(args.jobs, kLargestTrace));
+  const std::string text = TRY(file_of("--jobs", args.jobs));
   const auto limit = static_cast<size_t>(std::max<int64_t>(0, args.limit.value_or(0)));
   if (args.format == "openb") {
     trace.jobs = TRY(sched::read_openb_pods(args.jobs, text));
@@ -205,7 +214,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   options.pools = {TRY(policy_of(args, trace))};
   options.predict = args.predict;
   if (!args.projects.empty()) {
-    const std::string text = TRY(os::read_file(args.projects, kLargestTrace));
+    const std::string text = TRY(file_of("--projects", args.projects));
     options.projects = TRY(sched::read_projects(args.projects, text));
   }
   if (!args.start_cost.empty()) options.start_cost = TRY(parse_duration(args.start_cost));
@@ -232,8 +241,9 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   const auto inside = inside_one_switch(trace, done);
   if (!args.svg.empty())
     TRY(os::write_file_atomic(
-        args.svg,
-        draw(done, gpus, format("{} jobs of {} on {:g} GPUs", done.jobs.size(), args.jobs, gpus))));
+        args.svg, draw(done, gpus,
+                       format("{} jobs of {} on {:g} GPUs", done.jobs.size(),
+                              std::filesystem::path(args.jobs).filename().string(), gpus))));
   const double used = makespan > 0 && gpus > 0 ? done.gpu_seconds / (makespan * gpus) : 0;
   if (json) {
     std::printf(

@@ -50,8 +50,9 @@ class Plot {
     for (const auto& [x, words] : x_marks) {
       out_ += format(R"(<line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}" class="g"/>)",
                      x_of(x), top_, top_ + kPlot);
-      out_ += format(R"(<text x="{:.1f}" y="{:.1f}" class="m">{}</text>)", x_of(x),
-                     top_ + kPlot + 16, escape(words));
+      // The last one ends where the plot does.
+      out_ += format(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)", x_of(x),
+                     top_ + kPlot + 16, x >= x_most_ ? "e" : "m", escape(words));
     }
     for (const auto& [y, words] : y_marks) {
       out_ += format(R"(<line x1="{0}" y1="{1:.1f}" x2="{2}" y2="{1:.1f}" class="g"/>)", kLeft,
@@ -69,9 +70,9 @@ class Plot {
     out_ += format(R"(<path d="{}" fill="none" stroke="{}" stroke-width="1.5"/>)", path, colour);
   }
   void word(size_t row, const std::string& text, const char* colour) {
-    out_ +=
-        format(R"(<text x="{:.1f}" y="{:.1f}" class="e" fill="{}">{}</text>)", kWidth - kRight - 8,
-               top_ + kPlot - 10 - 15 * static_cast<double>(row), colour, escape(text));
+    out_ += format(R"(<text x="{:.1f}" y="{:.1f}" class="e" style="fill:{}">{}</text>)",
+                   kWidth - kRight - 8, top_ + kPlot - 10 - 15 * static_cast<double>(row), colour,
+                   escape(text));
   }
 
  private:
@@ -105,23 +106,23 @@ std::string class_of(int64_t gpus) {
   return "more GPUs";
 }
 
-// The part of the jobs that had waited no longer than x; x on a logarithmic axis from 1 s on.
-void draw_waits(std::string& out, double top, const sched::Simulated& done) {
-  std::map<std::string, std::vector<double>> waits;
+// The part of the jobs that had ended after x; x on a logarithmic axis from 1 s on.
+void draw_completion(std::string& out, double top, const sched::Simulated& done) {
+  std::map<std::string, std::vector<double>> took;
   double most = 10;
   for (const sched::JobOutcome& job : done.jobs) {
     if (job.finished_at.micros == 0) continue;
-    const double wait = std::max(1.0, (job.started_at - job.queued_at).seconds());
-    waits[class_of(job.gpus)].push_back(wait);
-    most = std::max(most, wait);
+    const double seconds = std::max(1.0, (job.finished_at - job.queued_at).seconds());
+    took[class_of(job.gpus)].push_back(seconds);
+    most = std::max(most, seconds);
   }
   Plot plot(out, top, std::log10(most), 100);
   std::vector<std::pair<double, std::string>> marks;
   for (const double at : {1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 86'400.0, 864'000.0})
     if (at <= most) marks.emplace_back(std::log10(at), format_duration(Duration::seconds(at)));
-  plot.frame("Jobs that had begun after so long, %", marks, marks_of(100));
+  plot.frame("Jobs that had ended so long after they came, %", marks, marks_of(100));
   size_t row = 0;
-  for (auto& [name, values] : waits) {
+  for (auto& [name, values] : took) {
     std::sort(values.begin(), values.end());
     std::vector<std::pair<double, double>> points;
     const size_t every = std::max<size_t>(1, values.size() / 500);
@@ -163,7 +164,7 @@ std::string draw(const sched::Simulated& done, double gpus, const std::string& t
   Plot wait_plot(out, kTop + kPlot + kGap, seconds, axis);
   wait_plot.frame("Jobs that wait", time_marks(seconds), marks_of(axis));
   wait_plot.steps(waiting, kColours[1]);
-  draw_waits(out, kTop + 2 * (kPlot + kGap), done);
+  draw_completion(out, kTop + 2 * (kPlot + kGap), done);
   return out + "</svg>\n";
 }
 

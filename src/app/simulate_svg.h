@@ -1,4 +1,4 @@
-// What a simulation did, drawn: GPUs in use and jobs that wait over time, and how long jobs waited.
+// What a simulation did, drawn: GPUs in use and jobs that wait over time, and how long jobs took.
 #pragma once
 
 #include <string>

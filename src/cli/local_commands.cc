@@ -82,7 +82,7 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")
       .option(args->vc, "--vc", "NAME", "philly: this virtual cluster alone")
       .option(args->limit, "--limit", "N", "the first N jobs alone")
-      .option(args->svg, "--svg", "FILE", "draws GPUs in use, the queue and the waits there")
+      .option(args->svg, "--svg", "FILE", "draws GPUs in use, the queue and completion there")
       .flag(args->predict, "--predict", "durations are predicted from the jobs that have ended")
       .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
       .option(args->levels, "--level", "GPU_HOURS",

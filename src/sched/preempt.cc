@@ -19,6 +19,7 @@ class Search {
         now_(now),
         standing_(state.standing(queued.job)),
         project_(queued.job.opportunistic ? -1 : state.quotas.project(queued.job.project)),
+        entitled_(project_ >= 0 && state.quotas.entitled(project_, queued.amounts)),
         cells_mark_(state.cells.mark()),
         quota_mark_(state.quotas.mark()) {}
   ~Search() {
@@ -81,7 +82,10 @@ class Search {
         quotas.may_reclaim(project_, queued_.amounts, running.project))
       return true;
     if (state_.standing(running, now_) >= standing_) return false;
-    return running.project == project_ || !found_.protected_projects.contains(running.project);
+    // Whoever keeps within its promise, or has come down to it, is left in peace by the mere
+    // priority of one that is not: it would have it back at once, and so on for ever.
+    return running.project == project_ || entitled_ ||
+           !quotas.within_guarantee(running.project, queued_.amounts);
   }
 
   double cost_of(const Running& running) const {
@@ -113,12 +117,6 @@ class Search {
     if (found_.kind == wanted) return;
     found_ = {};
     found_.kind = std::move(wanted);
-    // Whoever keeps within its promise now is left in peace by mere priority.
-    for (size_t i = 0; i < state_.quotas.size(); ++i) {
-      const auto project = static_cast<int32_t>(i);
-      if (state_.quotas.within_guarantee(project, queued_.amounts))
-        found_.protected_projects.insert(project);
-    }
     for (auto& [id, running] : state_.running) {
       if (!evictable(running)) continue;
       const PoolPolicy& policy = state_.policy(running.pool);
@@ -329,6 +327,7 @@ class Search {
   const Time now_;
   const int64_t standing_;
   const int32_t project_;
+  const bool entitled_;  // the job keeps within its project's promise
   const size_t cells_mark_, quota_mark_;
   std::vector<Running*> gone_;
 };

@@ -21,15 +21,14 @@ struct Candidates {
   std::map<int32_t, std::vector<One>> by_node;  // cheapest first
   std::set<std::pair<double, int32_t>> order;   // of the cheapest on a node
   Time later;  // when the first that has not run for its pool's minimum may be
-  std::set<int32_t> protected_projects;  // that keep within their promise
 };
 
 // Victims are whole gangs of less standing: opportunistic ones; those of projects that use more
 // than they are promised, for a job within its project's promise; those of a lower priority in the
-// same project, or in one that has no promise kept by it. Those that lose the least work since
-// their last checkpoint go first. The place is proved with the victims gone; none more is taken
-// than this place needs. What those that are stopping hold must be free on the cells and quotas
-// when this is called; they are left as they were.
+// same project, or in one that is beyond its promise, or when the job itself keeps within its own.
+// Those that lose the least work since their last checkpoint go first. The place is proved with the
+// victims gone; none more is taken than this place needs. What those that are stopping hold must be
+// free on the cells and quotas when this is called; they are left as they were.
 std::optional<Cover> find_cover(Cluster::State& state, Candidates& candidates, const Queued& job,
                                 const Ask& ask, Time now);
 

@@ -239,6 +239,20 @@ class Nodes(CapacityCase):
         self.assertEqual(node["free_gpus"], 1)
         self.assertEqual([task["gpu_share"] for task in node["tasks"]], [0.5, 0.5])
 
+    def test_past_jobs_on_more_machines(self):
+        first = [self.server.submit(gpu_job("sleep 2", 2, "past%d" % i)) for i in range(4)]
+        for job in first:
+            self.server.wait(job)
+        answer = self.server.json("simulate", "--what-if", "--add", "a=2", "--days", "1")
+        self.assertGreaterEqual(answer["jobs"], 4)
+        self.assertEqual((answer["now"]["gpus"], answer["then"]["gpus"]), (4, 8))
+        self.assertLessEqual(answer["then"]["waits"]["mean"], answer["now"]["waits"]["mean"])
+        said = self.server.ok("simulate", "--what-if", "--limit-of", "default:gpus=2")
+        self.assertIn("as it is: 4 GPUs", said)
+        for words, code in ((["--add", "nothere=1"], 3), ([], 7), (["--limit-of", "gpus=1"], 3)):
+            refused = self.server.run("simulate", "--what-if", *words)
+            self.assertEqual(refused.returncode, code, refused.stderr)
+
     def test_only_admins_change_what_there_is(self):
         token = self.server.ok("token", "add", "m", "--role", "member", "--project", "default",
                                "-q").strip()

@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 from harness import BIN
 
@@ -38,6 +39,23 @@ class Simulate(unittest.TestCase):
         self.assertEqual((found["preemptions"], found["makespan_seconds"]), (0, 150))
         for_people = self.simulate("--jobs", jobs, "--cluster", "1x8")
         self.assertIn("2 jobs in 2 m 30 s", for_people.stdout)
+
+    def test_a_replay_is_drawn(self):
+        jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,100,8\n10,50,4\n")
+        path = os.path.join(self.folder, "plot.svg")
+        self.answer("--jobs", jobs, "--cluster", "1x8", "--svg", path)
+        root = xml.etree.ElementTree.parse(path).getroot()
+        words = [element.text for element in root.iter() if element.tag.endswith("}text")]
+        self.assertIn("GPUs in use", words)
+        self.assertIn("2-4 GPUs (1 jobs)", words)
+        drawn = [element for element in root.iter() if element.tag.endswith("}path")]
+        self.assertEqual(len(drawn), 4)  # use, queue, two sizes of jobs
+        self.assertFalse([e for e in root.iter() if e.tag.endswith("}script")])
+
+    def test_a_file_that_is_not_there(self):
+        done = self.simulate("--jobs", os.path.join(self.folder, "none.csv"), "--cluster", "1x8")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("--jobs", done.stderr)
 
     def test_jobs_lie_inside_a_switch(self):
         jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,9,2\n1,9,3\n2,9,2\n")
