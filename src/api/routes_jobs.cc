@@ -105,7 +105,7 @@ void add_reading_routes(RouteTable& table) {
       .add("GET", "/api/v1/jobs/{job}/why", "getWhy", "jobs", "Why it waits, or how it failed",
            [](Call& call) -> Result<net::Response> {
              const Job job =
-                 TRY(call.services.jobs.get(call.who, call.at("job"), call.query("project")));
+                 TRY(call.services.jobs.why(call.who, call.at("job"), call.query("project")));
              if (job.reason) return json(*job.reason);
              Reason reason{std::string(word(job.state)), {}, "", ""};
              reason.text =

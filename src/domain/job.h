@@ -37,12 +37,34 @@ constexpr bool finished(JobState s) {
 }
 
 // Why a job waits: a code with numbers from the deciding code; `text` is made at the edge.
+// One change that alone would start a waiting job now.
+struct Change {
+  // As in a job file ("resources.gpus", "roles.worker.replicas"), or "limit.gpus" (cpus, memory, a
+  // GPU model) of a project's quota.
+  std::string field;
+  std::string value;    // as it is written there
+  std::string project;  // of a limit: whose
+  bool operator==(const Change&) const = default;
+};
+template <>
+struct Describe<Change> {
+  static constexpr std::string_view name = "Change",
+                                    doc = "One change that alone would start a waiting job now.";
+  static void fields(Fields<Change>& f) {
+    f("field", &Change::field,
+      "of the job file, or `limit.gpus` (cpus, memory, a GPU model) of a quota");
+    f("value", &Change::value, "what to write there");
+    f("project", &Change::project, "of a limit: whose");
+  }
+};
+
 struct Reason {
   std::string code;  // "gpus_short", "cpus_short", "memory_short", "no_node", "back_off", "behind"
   std::map<std::string, double> numbers;
   std::string text;
   std::string mend;                            // the smallest change that would start it
   std::map<std::string, std::string> names{};  // of the project, the model... that stops it
+  std::vector<Change> changes{};               // each alone starts it now; the smallest first
   bool operator==(const Reason&) const = default;
 };
 template <>
@@ -54,6 +76,8 @@ struct Describe<Reason> {
     f("text", &Reason::text, "for people");
     f("mend", &Reason::mend, "the smallest change that would start it");
     f("names", &Reason::names, "of the project, the model, the jobs that stop it");
+    f("changes", &Reason::changes,
+      "each alone would start it now, found by trial; the smallest first");
   }
 };
 

@@ -87,7 +87,8 @@ struct Apply {
     const int32_t project = state.quotas.project(job.project);
     const bool before_others = job.lost_place && !state.has_levels();
     const Time since = before_others ? job.queued_at - kLostPlace : job.queued_at;
-    QueueKey key{state.standing(job), since, job.id};
+    const int64_t standing = state.standing(job) - (job.opportunistic ? kOpportunisticStep : 0);
+    QueueKey key{standing, since, job.id};
     Queued queued{.job = job, .shape = shape_of(job)};
     state.queues[project][key] = std::move(queued);
     state.queue_keys[job.id] = {project, std::move(key)};
@@ -224,7 +225,8 @@ QueuedJob queued_job(const Job& job) {
                    .within = level_of(job.spec.placement.within),
                    .spread = job.spec.placement.spread,
                    .balanced = job.spec.placement.balanced,
-                   .opportunistic = job.spec.opportunistic};
+                   .opportunistic = job.spec.opportunistic,
+                   .roles = !job.spec.roles.empty()};
   queued.lost_place = job.failure && no_fault_of_its_own(job.failure->failure_class);
   int64_t rank = 0;
   double servers = 0, cpus = 0;

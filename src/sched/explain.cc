@@ -47,6 +47,42 @@ std::string quota_amount(const Reason& reason, double value) {
   return what == "gpus" ? count(value, "GPU") : format("{} of {}", count(value, "GPU"), what);
 }
 
+// "with gpus: 2 it would start now", "with limit.gpus: 12 of project vision ..."
+std::string with(const Change& change) {
+  if (change.field == "placement.inside")
+    return change.value == "any" ? "if its GPUs may lie anywhere in a node"
+                                 : "if its GPUs may lie apart inside a NUMA node";
+  if (change.field == "placement.within")
+    return change.value == "any" ? "if its tasks may lie anywhere"
+                                 : format("within one {}", change.value);
+  if (change.field == "placement.spread") return "if several of its tasks may lie on one node";
+  if (!change.project.empty()) {
+    const std::string what = change.field.substr(change.field.find('.') + 1);
+    const std::string of = what == "cpus"     ? " CPUs"
+                           : what == "gpus"   ? " GPUs"
+                           : what == "memory" ? " of memory"
+                                              : " GPUs of " + what;
+    return format("with the limit of project {} raised to {}{}", change.project, change.value, of);
+  }
+  const size_t last = change.field.rfind('.');
+  const std::string named = change.field.substr(last == std::string::npos ? 0 : last + 1);
+  std::string text = format("with {}: {}", named, change.value);
+  if (change.field.starts_with("roles.")) {
+    const std::string role = change.field.substr(6);
+    text += " in role " + role.substr(0, role.find('.'));
+  }
+  return text;
+}
+
+// The smallest change, and the raise of a limit if that is another; else what is left to do.
+std::string mend_or(const Reason& reason, std::string_view otherwise) {
+  if (reason.changes.empty()) return std::string(otherwise);
+  std::string text = with(reason.changes.front()) + " it would start now";
+  const Change& last = reason.changes.back();
+  if (reason.changes.size() > 1 && !last.project.empty()) text += ", or " + with(last);
+  return format("{}; else {}", text, otherwise);
+}
+
 void explain_quota(Reason& reason) {
   const std::string project = name(reason, "project");
   const double limit = number(reason, "limit"), needed = number(reason, "needed");
@@ -61,8 +97,7 @@ void explain_quota(Reason& reason) {
   reason.text =
       format("needs {}, but project {} uses {} of its limit of {}{}", quota_amount(reason, needed),
              project, quota_amount(reason, used), quota_amount(reason, limit), ahead(reason));
-  reason.mend = format("wait until a job of the project ends, or have its limit raised to {}",
-                       quota_amount(reason, used + needed));
+  reason.mend = mend_or(reason, "wait until a job of the project ends");
 }
 
 void explain_short(Reason& reason) {
@@ -81,14 +116,7 @@ void explain_short(Reason& reason) {
     reason.text += format(", for one of its {}", count(number(reason, "tasks"), "task"));
   }
   reason.text += ahead(reason);
-  reason.mend = "wait until a running job ends";
-  const double less = number(reason, "fits_with");
-  if (less <= 0) return;
-  const std::string value = reason.code == "memory_short"
-                                ? format("{}MiB", static_cast<int64_t>(less) >> 20)
-                                : format("{:g}", less);
-  reason.mend =
-      format("with {}: {} it would start now; else {}", field(reason.code), value, reason.mend);
+  reason.mend = mend_or(reason, "wait until a running job ends");
 }
 
 void explain_never(Reason& reason) {
@@ -133,11 +161,7 @@ void explain(Reason& reason) {
     reason.text =
         format("{:g} of its {} fit now, all must start together{}", number(reason, "placed"),
                count(number(reason, "tasks"), "task"), ahead(reason));
-    reason.mend =
-        number(reason, "placed") == 0
-            ? "wait until running jobs end"
-            : format("with {:g} tasks it would start now; else wait until running jobs end",
-                     number(reason, "placed"));
+    reason.mend = mend_or(reason, "wait until running jobs end");
   } else if (code == "never_fits") {
     explain_never(reason);
   } else if (code == "gpu_model_missing") {
@@ -160,7 +184,7 @@ void explain(Reason& reason) {
     reason.text =
         format("needs {} within one {}; enough are free, but not there{}",
                count(number(reason, "needed"), "GPU"), name(reason, "cell"), ahead(reason));
-    reason.mend = "allow its GPUs to lie apart and it would start now; else wait";
+    reason.mend = mend_or(reason, "wait until a running job ends");
   } else if (code == "node_closes") {
     explain_closing(reason);
   } else if (code == "no_node") {
@@ -172,7 +196,7 @@ void explain(Reason& reason) {
         "too small",
         number(reason, "down"), count(number(reason, "nodes"), "node"),
         number(reason, "down") == 1 ? "is" : "are");
-    reason.mend = "see `hearth node list` for what is wrong with it";
+    reason.mend = mend_or(reason, "see `hearth node list` for what is wrong with it");
   } else if (code == "back_off") {
     reason.text = format("the last attempt failed; tried again in {}",
                          format_duration(Duration::seconds(number(reason, "seconds"))));
@@ -181,7 +205,7 @@ void explain(Reason& reason) {
     reason.text =
         format("there is room, but it is held for a job that has waited {}{}",
                format_duration(Duration::seconds(number(reason, "held_seconds"))), ahead(reason));
-    reason.mend = "wait, or raise its priority";
+    reason.mend = mend_or(reason, "wait, or raise its priority");
   }
 }
 

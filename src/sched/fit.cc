@@ -197,9 +197,8 @@ std::optional<Fit> fit(const Node& node, const Need& need, ModelMask models) {
 int64_t capacity(const Node& node, const Need& need, ModelMask models) {
   if (!node.open) return 0;
   constexpr int64_t kMany = int64_t{1} << 40;
-  int64_t most = kMany;
-  if (need.cpus > 0) most = std::min(most, std::max<int64_t>(0, node.free_cpus) / need.cpus);
-  if (need.memory > 0) most = std::min(most, std::max<int64_t>(0, node.free_memory) / need.memory);
+  int64_t most = times(node.free_cpus, need.cpus, kMany);
+  most = times(node.free_memory, need.memory, most);
   if (need.gpus == 0 || most == 0) return most;
   const GpuMask free = candidates(node, need, models);
   int64_t tasks = 0;

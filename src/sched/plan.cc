@@ -2,9 +2,13 @@
 // one job that does not fit has its place reserved (reserve.h) and is passed by those that do not
 // delay it. A job may have others evicted (preempt.h); what they free is kept for it.
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
+#include "sched/change.h"
+#include "sched/limits.h"
+#include "sched/planner.h"
 #include "sched/preempt.h"
 #include "sched/reasons.h"
 #include "sched/reserve.h"
@@ -19,8 +23,8 @@ bool is_final(const Reason& reason) {
 
 class Planner {
  public:
-  Planner(Cluster::State& state, Time now, const PlanOptions& options)
-      : state_(state), now_(now), options_(options) {}
+  Planner(Cluster::State& state, Time now, const PlanOptions& options, About* about = nullptr)
+      : state_(state), now_(now), options_(options), about_(about) {}
 
   Plan run() {
     state_.quotas.pass(now_, state_.all);
@@ -39,6 +43,10 @@ class Planner {
         continue;
       }
       consider(head.project, head.at->second);
+      if (about_ != nullptr && about_->only_whether && about_->job_id == head.at->second.job.id) {
+        tell_whether(head.project, head.at->second);
+        break;
+      }
       put_head(head.project, std::next(head.at));
     }
     finish();
@@ -51,6 +59,7 @@ class Planner {
     int32_t project;
     Queue::iterator at;
   };
+  static constexpr int64_t kAfterAll = std::numeric_limits<int64_t>::max();
   // Least first.
   struct Order {
     bool beyond;  // its project's promise
@@ -67,12 +76,15 @@ class Planner {
   Order order_of(const Head& head) {
     Queued& queued = head.at->second;
     state_.ask(queued);
-    const bool mine =
-        !queued.job.opportunistic && state_.quotas.entitled(head.project, queued.amounts);
+    const bool mine = entitled(head.project, queued);
     const int64_t waited = std::max<int64_t>(0, (now_ - queued.job.queued_at).micros);
     const int64_t priority = state_.standing(queued.job) + waited / kAgeing.micros;
-    return {!mine && state_.quotas.any_guarantee(), queued.job.opportunistic ? 1000 : -priority,
+    return {!mine && state_.quotas.any_guarantee(),
+            queued.job.opportunistic ? kAfterAll : -priority,
             state_.quotas.share(head.project, state_.all), head.at->first.aged(), queued.job.id};
+  }
+  bool entitled(int32_t project, const Queued& queued) const {
+    return !queued.job.opportunistic && state_.quotas.entitled(project, queued.amounts);
   }
   void put_head(int32_t project, Queue::iterator at) {
     if (at == state_.queues[project].end()) return;
@@ -149,11 +161,13 @@ class Planner {
     if (const auto kept = reserved_.find(job.id); kept != reserved_.end())
       return consider_reserved(project, queued, kept->second);
     // What failed for one of this shape fails for the next: what is free only shrinks in a plan.
-    // Where nodes close, it counts how long it runs.
-    const int64_t run = state_.closing.empty() ? 0 : job.expected.micros;
-    const Key key{project_of(queued, project), state_.standing(job), run, queued.shape};
-    if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job))
-      return wait_behind(job, known->second);
+    const Key key = key_of(project, queued);
+    if (const auto known = failed_.find(key); known != failed_.end() && !backfills(job)) {
+      Reason reason = known->second;
+      look_for_changes(project, queued, reason);
+      not_exact();
+      return wait_behind(job, std::move(reason));
+    }
     const bool tried = not_free_.contains(key) && !backfills(job);
     if (!tried) stopping_ones_hold();
     if (!tried && try_start(project, queued)) return;
@@ -173,13 +187,19 @@ class Planner {
     } else {
       Reason reason = reason_of(project, queued);
       failed_[key] = reason;
+      look_for_changes(project, queued, reason);
+      if (tried)
+        not_exact();
+      else
+        look_for_raise(project, queued, reason);
       wait_behind(job, std::move(reason));
     }
-    if (!hold_ && !state_.has_levels()) hold(queued);
+    if (!hold_ && !state_.has_levels()) hold(project, queued);
   }
 
   void consider_reserved(int32_t project, Queued& queued, const Reservation& kept) {
     stopping_ones_hold();
+    note_limits_passed(queued, kept);
     const bool there = std::all_of(kept.grants.begin(), kept.grants.end(),
                                    [&](const Grant& g) { return state_.cells.covered(g); }) &&
                        (kept.project < 0 || !state_.quotas.passed_limit(kept.project));
@@ -218,34 +238,13 @@ class Planner {
     return stands;
   }
 
-  // The models of which one more is within all limits.
-  std::optional<Ask> within_limits(int32_t project, const Queued& queued) const {
-    const Ask& ask = queued.ask;
-    if (project < 0 || !state_.quotas.over_limit(project, queued.amounts)) {
-      if (project < 0 || !ask.any_gpu() || count_bits(ask.models) <= 1) return ask;
-      Ask allowed = ask;
-      allowed.models = 0;
-      for (size_t m = 0; m < state_.cells.models().size(); ++m) {
-        if ((ask.models & (ModelMask{1} << m)) == 0) continue;
-        Amounts of_model = queued.amounts;
-        of_model.resize(kModels + m + 1);
-        of_model[kModels + m] = ask.milli_gpus;
-        if (!state_.quotas.over_limit(project, of_model)) allowed.models |= ModelMask{1} << m;
-      }
-      if (allowed.models == 0) return std::nullopt;
-      for (Group& group : allowed.groups) {
-        if (group.need.gpus > 0) group.need.models &= allowed.models;
-      }
-      // The same classes of tasks are found again in the cache.
-      if (count_bits(allowed.models) == static_cast<int64_t>(state_.cells.models().size()))
-        return ask;
-      return allowed;
-    }
-    return std::nullopt;
+  std::optional<Ask> within_limits(int32_t payer, const Queued& queued) const {
+    return sched::within_limits(state_, payer, queued);
   }
 
   bool try_start(int32_t project, Queued& queued) {
-    auto placed = find_place(project, queued);
+    note_limits(project, queued);
+    auto placed = find_place(project, queued, state_.choice(queued.job, now_));
     if (!placed) return false;
     for (const Grant& grant : placed->grants) state_.cells.take(grant);
     charge(project, queued, placed->grants);
@@ -260,11 +259,11 @@ class Planner {
   }
 
   // Beside the reservation, when there is one.
-  std::optional<Placed> find_place(int32_t project, Queued& queued) {
+  std::optional<Placed> find_place(int32_t project, Queued& queued, const Choice& choice) {
     const int32_t payer = project_of(queued, project);
     const auto now_free = [&]() -> std::optional<Placed> {
       const auto ask = within_limits(payer, queued);
-      return ask ? place(state_.cells, *ask, state_.choice(queued.job, now_)) : std::nullopt;
+      return ask ? place(state_.cells, *ask, choice) : std::nullopt;
     };
     auto placed = now_free();
     if (!placed || !hold_ || backfills(queued.job)) return placed;
@@ -280,6 +279,95 @@ class Planner {
 
   void charge(int32_t project, const Queued& queued, const std::vector<Grant>& grants) {
     state_.quotas.charge(project_of(queued, project), amounts_of(state_.cells, grants), +1);
+  }
+
+  // With more of them it might start before others.
+  void note_limits_passed(const Queued& queued, const Reservation& kept) {
+    if (kept.project < 0 || !state_.quotas.passed_limit(kept.project)) return;
+    for (int32_t up = kept.project; up >= 0; up = state_.quotas.at(up).parent)
+      limits_.try_emplace(up, queued.job.id);
+  }
+  void tell_whether(int32_t project, const Queued& queued) {
+    about_->starts = !plan_.starts.empty() && plan_.starts.back().job_id == queued.job.id;
+    const auto raises = raises_of(project, queued);
+    if (!raises.empty()) about_->raise = raises.front();
+  }
+
+  // What alone would start it now, by trial in its place in the queue.
+  void look_for_changes(int32_t project, Queued& queued, Reason& reason) {
+    if (is_final(reason) || (about_ != nullptr && about_->job_id != queued.job.id)) return;
+    const Key key = key_of(project, queued);
+    const size_t version = plan_.starts.size() + plan_.evictions.size() + plan_.holds.size();
+    auto known = looked_for_.find(key);
+    if (known == looked_for_.end() || known->second.version != version) {
+      if (looked_for_.size() >= options_.trials && about_ == nullptr) return;
+      const Try attempt = [&](QueuedJob job) { return try_as(project, queued, std::move(job)); };
+      auto found = smallest_changes(queued.job, state_.cells, attempt);
+      known = looked_for_.insert_or_assign(key, Looked{version, std::move(found)}).first;
+    }
+    reason.changes = known->second.changes;
+  }
+
+  Trial try_as(int32_t project, const Queued& queued, QueuedJob job) {
+    const size_t looks = state_.cells.nodes().size() * std::min<size_t>(job.tasks.size(), 4);
+    if (about_ == nullptr && looks > looks_left_) return Trial::unknown;
+    if (about_ == nullptr) looks_left_ -= looks;
+    Queued trial{.job = std::move(job)};
+    trial.shape = shape_of(trial.job);
+    state_.ask(trial);
+    // It would have another place in the queue.
+    if (entitled(project, trial) != entitled(project, queued)) return not_exact();
+    const Key key = key_of(project, trial);
+    const bool fails = failed_.contains(key) || not_free_.contains(key);
+    if (fails && trial.shape != queued.shape && !backfills(trial.job)) return Trial::waits;
+    // Where it goes matters beside a reservation alone.
+    Choice choice = state_.choice(trial.job, now_);
+    if (!hold_) {
+      choice.cache = nullptr;
+      choice.worth = nullptr;
+    }
+    return find_place(project, trial, choice) ? Trial::starts : Trial::waits;
+  }
+  Trial not_exact() {
+    if (about_ != nullptr) about_->inexact = true;
+    return Trial::unknown;
+  }
+
+  // Of a limit, for a job that was just tried in vain.
+  void look_for_raise(int32_t project, Queued& queued, Reason& reason) {
+    if (is_final(reason) || (about_ != nullptr && about_->job_id != queued.job.id)) return;
+    for (const Raise& raise : raises_of(project, queued)) {
+      // Others before it would have their part of it.
+      const auto first = limits_.find(raise.project);
+      const bool others = first != limits_.end() && first->second != queued.job.id;
+      if (others || (hold_ && state_.quotas.counts_in(hold_->project, raise.project))) {
+        not_exact();
+        continue;
+      }
+      const Raise before = state_.quotas.set_limit(raise);
+      const bool starts = try_as(project, queued, QueuedJob(queued.job)) == Trial::starts;
+      const Change change = change_of(state_.quotas, raise);
+      state_.quotas.set_limit(before);
+      if (!starts) continue;
+      reason.changes.push_back(change);
+      return;
+    }
+  }
+
+  // Each of which alone stops it.
+  std::vector<Raise> raises_of(int32_t project, const Queued& queued) const {
+    std::vector<Raise> alone;
+    for (const auto& limits : limits_on(state_, project_of(queued, project), queued)) {
+      if (limits.size() == 1) alone.push_back(limits.front());
+    }
+    return alone;
+  }
+  // The first that each limit stops, in whole or from a GPU model.
+  void note_limits(int32_t project, const Queued& queued) {
+    if (!options_.reasons) return;
+    for (const auto& limits : limits_on(state_, project_of(queued, project), queued)) {
+      for (const Raise& raise : limits) limits_.try_emplace(raise.project, queued.job.id);
+    }
   }
 
   void start(const QueuedJob& job, const std::vector<Grant>& grants) {
@@ -353,14 +441,16 @@ class Planner {
   Reason reason_of(int32_t project, Queued& queued) {
     if (stopped_by_hold(project, queued)) return {"behind", held_numbers(), "", ""};
     if (!within_limits(project_of(queued, project), queued)) {
-      if (const auto over = state_.quotas.over_limit(project, queued.amounts))
-        return quota_short(*over);
+      const auto over = over_limit(state_, project, queued);
+      if (over) return quota_short(*over);
     }
     if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells);
     const std::vector<char>* open = state_.open_to(queued.job, now_);
     const Choice there{.equalized = &state_.equalized, .only = open};
     if (open != nullptr && !place(state_.idle(), queued.ask, there)) return node_closes(*open);
-    return shortage(state_.cells, queued.job, queued.ask, open);
+    // Of what it may have by its limits.
+    const auto allowed = within_limits(project_of(queued, project), queued);
+    return shortage(state_.cells, queued.job, allowed ? *allowed : queued.ask, open);
   }
   // The node first to close that is closed to a job.
   Reason node_closes(const std::vector<char>& open) const {
@@ -390,12 +480,13 @@ class Planner {
 
   // From now on when its start can be told, else from kPatience on, what the job will need is
   // taken out of what others may use.
-  void hold(Queued& queued) {
-    auto found = reserve_by_ends(state_, queued, queued.ask, now_);
+  void hold(int32_t project, Queued& queued) {
+    const Ask ask = within_limits(project_of(queued, project), queued).value_or(queued.ask);
+    auto found = reserve_by_ends(state_, queued, ask, now_);
     if (!found) {
       const Time due = queued.job.queued_at + kPatience;
       if (due > now_) return wake(due);
-      found = reserve_emptiest(state_, queued, queued.ask, now_);
+      found = reserve_emptiest(state_, queued, ask, now_);
     }
     if (!found) return;  // its nodes are closed: nothing would come of holding
     hold_ = std::move(found);
@@ -437,15 +528,28 @@ class Planner {
   }
 
   using Key = std::tuple<int32_t, int64_t, int64_t, std::string>;  // project, priority, run, shape
+  // Where nodes close, it counts how long a job runs.
+  Key key_of(int32_t project, const Queued& queued) const {
+    const int64_t run = state_.closing.empty() ? 0 : queued.job.expected.micros;
+    return {project_of(queued, project), state_.standing(queued.job), run, queued.shape};
+  }
+  struct Looked {
+    size_t version;  // of what the plan had decided by then
+    std::vector<Change> changes;
+  };
   Cluster::State& state_;
   const Time now_;
   const PlanOptions options_;
+  About* const about_;  // null: about all
   std::map<Order, Head> heads_;
   std::map<std::string, Reservation> reserved_;  // by job id
   std::optional<Reservation> hold_;
   std::vector<Reservation> over_by_then_;  // started in this plan, over when the hold falls due
   std::map<Key, Reason> failed_;
   std::set<Key> not_free_;  // found no place without evictions
+  std::map<Key, Looked> looked_for_;
+  size_t looks_left_ = kTrialLooks;
+  std::map<int32_t, std::string> limits_;  // project -> the first job that a limit of it stops
   Candidates candidates_;
   bool gone_ = false;  // stopping ones count as gone
   std::vector<Running*> evicted_;
@@ -459,26 +563,8 @@ Plan plan(Cluster& cluster, Time now, const PlanOptions& options) {
   return Planner(cluster.state(), now, options).run();
 }
 
-std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job) {
-  Cluster::State& state = cluster.state();
-  const Ask ask = state.ask(job);
-  if (!job.opportunistic) {
-    const int32_t project = state.quotas.project(job.project);
-    if (auto reason = impossible_quota(state.quotas, project, amounts_of(ask))) return reason;
-  }
-  return impossible(state.idle_in_service(), job, ask);
-}
-
-const std::optional<Reason>& Cluster::State::impossible(const Queued& queued) {
-  constexpr size_t kMostShapes = 10'000;
-  const uint64_t version = cells.topology_version() + pools_version;
-  if (impossible_version_ != version || impossible_.size() >= kMostShapes) {
-    impossible_.clear();
-    impossible_version_ = version;
-  }
-  const auto [at, fresh] = impossible_.try_emplace(queued.shape);
-  if (fresh) at->second = sched::impossible(idle_in_service(), queued.job, queued.ask);
-  return at->second;
+Plan plan_about(Cluster::State& state, Time now, const PlanOptions& options, About& about) {
+  return Planner(state, now, options, &about).run();
 }
 
 }  // namespace hearth::sched

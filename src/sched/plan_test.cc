@@ -5,24 +5,25 @@
 //       [spine S] [down] [cordoned] [ill I] [closes SECOND [kept P|Q]]
 //                                  GPUs g0.. in N NUMA nodes of N switches each, or with these
 //                                  linked; ill: GPU I is sick
-//   project NAME [parent P] [weight W] [gpus G L] [cpus G L] [model M G L]   guaranteed, limit; -:
-//   none pool NAME [equalized] [by_name] [stays] [minimum_run S]   stays: nothing is evicted there
-//   gone NAME that node job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N]
-//   [priority P] [at SECOND]
-//       [not_before SECOND] [project P] [within LEVEL] [inside CELL] [expected SECONDS]
-//       [spread] [balanced] [opportunistic] [lost_place]
+//   project NAME [parent P] [weight W] [gpus G L] [cpus G L] [model M G L]
+//                                  guaranteed, limit; -: none
+//   pool NAME [equalized] [by_name] [stays] [minimum_run S] [levels S,S]
+//                                  stays: nothing is evicted there
+//   gone NODE                      that node
+//   job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N] [priority P]
+//       [at SECOND] [not_before SECOND] [project P] [within LEVEL] [inside CELL]
+//       [expected SECONDS] [served S] [spread] [balanced] [opportunistic] [lost_place]
 //   fill NODE COUNT NAME [as job]  runs there since second 0, as NAME-NODE-0, ...: 1 CPU, 1 GPU
-//   each
-//                                  unless said; GPUs in their order
+//                                  each unless said; GPUs in their order
 //   end NAME [SECOND]              the attempt of that job
 //   saved NAME SECOND              a checkpoint of it
 //   plan SECOND                    plans, then carries its starts out; the lines after it that
-//   begin
-//                                  with > must be the plan:
+//                                  begin with > must be the plan:
 //   > start JOB NODE[:GPUS]...     a place per task
 //   > evict JOB for JOB|node_closes   it is asked to stop, what it frees is kept for the other
 //   > hold JOB NODE...
-//   > wait JOB CODE [NUMBER=VALUE]...   all its numbers
+//   > wait JOB CODE [NUMBER=VALUE]... [with FIELD=VALUE[@PROJECT]]...   all numbers and changes
+//   why JOB SECOND                 then > why CODE NUMBERS CHANGES
 //   > wake SECOND
 //   > ... *                        a line that begins so; > * alone: whatever else it says
 //   never JOBLINE                  then > never CODE NUMBERS, or > fits
@@ -160,6 +161,7 @@ QueuedJob job_from(const Words& words) {
   job.opportunistic = has(words, "opportunistic");
   job.lost_place = has(words, "lost_place");
   job.expected = Duration::seconds(number(value_of(words, "expected", "0")));
+  job.served = number(value_of(words, "served", "0"));
   const auto tasks = static_cast<int64_t>(number(value_of(words, "tasks", "1")));
   for (int64_t i = 0; i < tasks; ++i) {
     TaskNeed need{.role = "worker", .rank = i};
@@ -189,6 +191,14 @@ std::string numbers_of(const Reason& reason) {
   return text;
 }
 
+std::string changes_of(const Reason& reason) {
+  std::string text;
+  for (const Change& change : reason.changes)
+    text += format(" with {}={}{}", change.field, change.value,
+                   change.project.empty() ? "" : "@" + change.project);
+  return text;
+}
+
 class Case {
  public:
   // What the line says back: lines of the plan, or none.
@@ -214,12 +224,19 @@ class Case {
       policy.equalized = has(words, "equalized");
       policy.by_name_only = has(words, "by_name");
       policy.preempts = !has(words, "stays");
+      const std::string levels = value_of(words, "levels", "");
+      for (const auto level : split(levels, ',')) {
+        if (!level.empty()) policy.service_levels.push_back(number(std::string(level)));
+      }
       policy.minimum_run = Duration::seconds(number(value_of(words, "minimum_run", "60")));
       cluster_.apply(PoolChanged{policy});
     } else if (words[0] == "cancel") {
       cluster_.apply(JobGone{words.at(1)});
     } else if (words[0] == "plan") {
       return show_plan(at_second(words.at(1)));
+    } else if (words[0] == "why") {
+      const Reason reason = why(cluster_, words.at(1), at_second(words.at(2)));
+      return {"why " + reason.code + numbers_of(reason) + changes_of(reason)};
     } else if (words[0] == "never") {
       const auto reason = never_fits(cluster_, job_from(words));
       return {reason ? "never " + reason->code + numbers_of(*reason) : "fits"};
@@ -276,7 +293,7 @@ class Case {
       if (hold.preempts) cluster_.apply(JobReserved{hold.job_id, hold.pool, hold.places});
     }
     for (auto [job, reason] : found.reasons) {
-      lines.push_back("wait " + job + " " + reason.code + numbers_of(reason));
+      lines.push_back("wait " + job + " " + reason.code + numbers_of(reason) + changes_of(reason));
       explain(reason);
       EXPECT_FALSE(reason.text.empty()) << reason.code;
       EXPECT_FALSE(reason.mend.empty()) << reason.code;
@@ -369,17 +386,24 @@ TEST(QueuedJob, TasksOfAllRoles) {
 }
 
 TEST(Explain, NamesTheSmallestChange) {
-  Reason reason{
-      "cpus_short",
-      {{"needed", 4}, {"free", 1.5}, {"total", 8}, {"fits_with", 1.5}, {"tasks", 1}, {"ahead", 2}},
-      "",
-      ""};
+  Reason reason{"cpus_short",
+                {{"needed", 4}, {"free", 1.5}, {"total", 8}, {"tasks", 1}, {"ahead", 2}},
+                "",
+                ""};
+  reason.changes = {{"resources.cpus", "1.5", ""}, {"limit.A100", "12", "vision"}};
   explain(reason);
   EXPECT_EQ(
       reason.text,
       "needs 4 CPUs, 1.5 CPUs are free on the node that comes nearest (it has 8 CPUs); 2 jobs "
       "before it in the queue");
-  EXPECT_EQ(reason.mend, "with cpus: 1.5 it would start now; else wait until a running job ends");
+  EXPECT_EQ(reason.mend,
+            "with cpus: 1.5 it would start now, or with the limit of project vision raised to 12 "
+            "GPUs of A100; else wait until a running job ends");
+  reason.changes = {{"roles.worker.replicas", "3", ""}};
+  explain(reason);
+  EXPECT_EQ(reason.mend,
+            "with replicas: 3 in role worker it would start now; else wait until a running job "
+            "ends");
   Reason never{"never_fits", {{"resource", 2}, {"needed", 8LL << 30}, {"most", 4LL << 30}}, "", ""};
   explain(never);
   EXPECT_EQ(never.text, "needs 8 GiB, the largest node has 4 GiB");

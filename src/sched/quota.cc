@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hearth::sched {
 namespace {
@@ -111,6 +112,31 @@ std::optional<OverLimit> Quotas::over_limit(int32_t project, const Amounts& aske
     }
   }
   return std::nullopt;
+}
+
+std::vector<Raise> Quotas::raises(int32_t project, const Amounts& asked) const {
+  std::vector<Raise> found;
+  for (int32_t up = project; up >= 0; up = at(up).parent) {
+    for (size_t i = 0; i < at(up).clauses.size(); ++i) {
+      const Clause& clause = at(up).clauses[i];
+      const int64_t more = sum(asked, clause), used = sum(at(up).used, clause);
+      if (clause.limit >= 0 && more > 0 && used + more > clause.limit)
+        found.push_back({up, i, used + more});
+    }
+  }
+  return found;
+}
+
+bool Quotas::counts_in(int32_t project, int32_t above) const {
+  for (int32_t up = project; up >= 0; up = at(up).parent) {
+    if (up == above) return true;
+  }
+  return false;
+}
+
+Raise Quotas::set_limit(const Raise& raise) {
+  Clause& clause = projects_[static_cast<size_t>(raise.project)].clauses[raise.clause];
+  return {raise.project, raise.clause, std::exchange(clause.limit, raise.limit)};
 }
 
 bool Quotas::passed_limit(int32_t project) const {

@@ -43,6 +43,13 @@ struct OverLimit {
   int64_t limit = 0, used = 0, asked = 0;
 };
 
+// A limit of a project and another value for it.
+struct Raise {
+  int32_t project = -1;
+  size_t clause = 0;
+  int64_t limit = 0;
+};
+
 class Quotas {
  public:
   int32_t project(const std::string& name);  // made when it was never heard of
@@ -61,6 +68,13 @@ class Quotas {
 
   // The first limit on the way up that this would pass.
   std::optional<OverLimit> over_limit(int32_t project, const Amounts& asked) const;
+  // Every limit on the way up that this would pass, raised so far that it does not.
+  std::vector<Raise> raises(int32_t project, const Amounts& asked) const;
+  // Whether what `project` uses counts in `above`, too.
+  bool counts_in(int32_t project, int32_t above) const;
+  // Puts another value in a limit; answers with what was there.
+  Raise set_limit(const Raise& raise);
+  const Clause& clause(const Raise& raise) const { return at(raise.project).clauses[raise.clause]; }
   // Whether more is used now, there or above, than a limit allows.
   bool passed_limit(int32_t project) const;
   // over_limit() if nothing were used: it can never be.

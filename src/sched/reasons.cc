@@ -113,18 +113,6 @@ Nearest nearest_node(const View& view, const Need& need) {
   return best;
 }
 
-// The most of this kind with which the task would fit some node as it is; 0 when none.
-double fits_with(const View& view, const Need& need, Kind kind) {
-  double most = 0;
-  for (const Node& node : view.cells.nodes()) {
-    const bool others = std::all_of(kKinds.begin(), kKinds.end(), [&](Kind other) {
-      return other == kind || missing(node, need, other) == 0;
-    });
-    if (view.counts(node) && others) most = std::max(most, free_of(node, need, kind));
-  }
-  return most;
-}
-
 const Need* task_that_fits_nowhere(const View& view) {
   for (const Group& group : view.ask.groups) {
     const Nearest nearest = nearest_node(view, group.need);
@@ -223,9 +211,6 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::v
                  {"tasks", tasks}},
                 "",
                 ""};
-  // With less of this one thing alone it would start, if that is so.
-  const double less = job.tasks.size() == 1 ? fits_with(view, *need, nearest.kind) : 0;
-  if (less > 0) reason.numbers["fits_with"] = less;
   return reason;
 }
 

@@ -2,8 +2,7 @@
 //
 // Codes and their numbers (tasks: of the gang; ahead: waiting jobs before this one):
 //   cpus_short, memory_short, gpus_short   needed, free, total (of the node that comes nearest; in
-//                   CPUs, bytes, GPUs), fits_with (less of it that would start now; absent when no
-//                   such change alone helps), tasks, placed, ahead
+//                   CPUs, bytes, GPUs), tasks, placed, ahead
 //   gang_short      tasks, placed, ahead: each task fits somewhere, but not all at once
 //   cells_short     needed, ahead: enough GPUs are free on a node, not within one NUMA node or link
 //   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
@@ -18,7 +17,8 @@
 //   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole
 //   never_quota     limit, needed; names project, what: more than its limit
 //   gpu_model_missing      gpus (of other models)
-// starts_in_seconds is there beside others when the ends of what runs can be told.
+// starts_in_seconds is there beside others when the ends of what runs can be told. Reason::changes
+// are added by whoever decides (change.h).
 #pragma once
 
 #include "sched/place.h"

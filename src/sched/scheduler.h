@@ -48,7 +48,8 @@ struct QueuedJob {
   bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
   Duration expected;           // how long it will run; 0: nobody knows
-  double served = 0;  // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
+  double served = 0;   // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
+  bool roles = false;  // its job file names its roles
 };
 QueuedJob queued_job(const Job& job);
 
@@ -181,12 +182,20 @@ inline constexpr Duration kUnknownRun = Duration::seconds(30 * 60);
 // Jobs that fit may pass one that does not until it has waited so long; then its place is held.
 inline constexpr Duration kPatience = Duration::seconds(120);
 
+// Waiting jobs for which a plan looks for the smallest change that would start them, and how many
+// nodes it looks at for that in all: what is asked about one job (why) has no such bound.
+inline constexpr size_t kTrials = 16;
+inline constexpr size_t kTrialLooks = 100'000;
+
 struct PlanOptions {
   bool reasons = true;       // false: of jobs that wait nothing is said, which is quicker
   bool only_starts = false;  // evicts nobody and holds nothing
+  size_t trials = kTrials;
 };
 // Leaves the cluster as it was: whoever carries a start out applies AttemptStarted, and so on.
 Plan plan(Cluster& cluster, Time now, const PlanOptions& options = {});
+// Why this job of the queue waits, with all that would start it now; code "now": it would start.
+Reason why(Cluster& cluster, const std::string& job_id, Time now);
 // Why this job could not start even if nothing else ran; nothing when it could. Told at submit.
 std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job);
 // Fills Reason::text and Reason::mend from its code and numbers.

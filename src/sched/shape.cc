@@ -50,9 +50,8 @@ int64_t NodeShape::slots(const TaskShape& task) const {
     count /= task.gpus;
     if (count == 0) return 0;
   }
-  if (task.milli_cpus > 0) count = std::min(count, milli_cpus / task.milli_cpus);
-  if (task.memory_bytes > 0) count = std::min(count, memory_bytes / task.memory_bytes);
-  return std::max<int64_t>(count, 0);
+  count = times(milli_cpus, task.milli_cpus, count);
+  return times(memory_bytes, task.memory_bytes, count);
 }
 
 NodeShape empty_of(const NodeShape& node) {

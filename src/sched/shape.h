@@ -25,6 +25,11 @@ struct TaskShape {
   auto operator<=>(const TaskShape&) const = default;
 };
 
+// How many times `each` is in what is free, at most `most`.
+inline int64_t times(int64_t free, int64_t each, int64_t most) {
+  return each > 0 ? std::min(most, std::max<int64_t>(0, free) / each) : most;
+}
+
 struct NodeShape {
   int64_t milli_cpus = 0, memory_bytes = 0;  // free
   int64_t total_milli_cpus = 0, total_memory_bytes = 0;

@@ -66,6 +66,8 @@ struct Queued {
 
 // A level of service outweighs all priorities and waits.
 inline constexpr int64_t kLevelStep = 100'000;
+// And an opportunistic job in its project's queue comes after all levels.
+inline constexpr int64_t kOpportunisticStep = 1'000'000'000;
 
 struct Cluster::State {
   Cells cells;

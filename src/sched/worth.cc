@@ -31,6 +31,11 @@ NodeShape shape_of(const Node& node) {
   return shape;
 }
 
+// A shape is of few GPUs, of one model (not so where some are cut into MIG instances).
+bool has_shape(const Node& node) {
+  return node.gpus <= kMaxGpusPerNode && node.models.size() <= 1;
+}
+
 // What was free on the one GPU that a share is taken of, by what is left after it.
 int64_t free_before(const NodeShape& before, const NodeShape& after) {
   for (size_t i = 0; i < before.free_milli.size(); ++i) {
@@ -63,9 +68,9 @@ void Worth::follow(Cells& cells) {
     const Node& node = cells.node(index);
     Pool& pool = of(node.key.first);
     const auto number = static_cast<uint32_t>(index);
-    if (!node.open || node.free_cpus < 0 || node.free_memory < 0 || node.gpus > kMaxGpusPerNode) {
+    if (!node.open || node.free_cpus < 0 || node.free_memory < 0 || !has_shape(node)) {
       pool.groups.remove(number);
-      pool.not_shaped += node.open && node.gpus > kMaxGpusPerNode;
+      pool.not_shaped += node.open && !has_shape(node);
     } else {
       pool.groups.set(number, shape_of(node));
     }
@@ -77,7 +82,7 @@ double Worth::fragmented(const Cells& cells, const std::string& pool) {
   value.learn(of(pool).groups.typical().tasks());
   double lost = 0, free = 0;
   for (const Node& node : cells.nodes()) {
-    if (!node.open || node.key.first != pool || node.gpus > kMaxGpusPerNode) continue;
+    if (!node.open || node.key.first != pool || !has_shape(node)) continue;
     const NodeShape shape = shape_of(node);
     lost += value.fragmentation(shape);
     free += static_cast<double>(shape.free_gpu_milli()) / kWholeGpu;
@@ -85,7 +90,8 @@ double Worth::fragmented(const Cells& cells, const std::string& pool) {
   return free == 0 ? 0 : lost / free;
 }
 
-bool Worth::knows(const Cells& cells, int32_t pool) {
+bool Worth::knows(Cells& cells, int32_t pool) {
+  follow(cells);
   return of(cells.domains(Tier::pool)[static_cast<size_t>(pool)].name).not_shaped == 0;
 }
 

@@ -16,7 +16,7 @@ class Worth {
   // A task came for this pool ("": for any), whether it finds a place or not.
   void arrived(const std::string& pool, const Need& need);
   // Of the nodes of a pool that `allowed` takes (none: all) the one where the task is worth most,
-  // and which GPUs it gets there. Nothing also when the pool's nodes have too many GPUs for it.
+  // and which GPUs it gets there. Nothing also when the pool has nodes without a shape.
   struct Best {
     int32_t node = -1;
     Fit fit;
@@ -27,12 +27,12 @@ class Worth {
   // GPUs that typical tasks cannot use (FGD's expected fragmentation), of those free now, 0..1.
   double fragmented(const Cells& cells, const std::string& pool);
   // Whether nodes of this pool are valued at all.
-  bool knows(const Cells& cells, int32_t pool);
+  bool knows(Cells& cells, int32_t pool);
 
  private:
   struct Pool {
     Groups groups;
-    size_t not_shaped = 0;  // nodes with more GPUs than a shape holds
+    size_t not_shaped = 0;  // nodes were seen with more GPUs, or models, than a shape holds
   };
   void follow(Cells& cells);
   Pool& of(const std::string& name);

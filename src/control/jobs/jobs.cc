@@ -179,6 +179,14 @@ Result<Job> Jobs::get(const Identity& who, const std::string& id_or_name,
   return job;
 }
 
+Result<Job> Jobs::why(const Identity& who, const std::string& id_or_name,
+                      const std::string& project) {
+  Job job = TRY(get(who, id_or_name, project));
+  if (job.state == JobState::queued)
+    if (const auto reason = state_->loop.why(job.id)) job.reason = reason;
+  return job;
+}
+
 Result<db::ListPage<Job>> Jobs::list(const Identity& who, const std::string& project,
                                      db::ListQuery query) {
   db::ListPage<Job> page;

@@ -60,6 +60,8 @@ class Jobs {
   Result<Job> submit(const Identity& who, const SubmitRequest& request);
   Result<CheckAnswer> check(const Identity& who, const SubmitRequest& request);
   Result<Job> get(const Identity& who, const std::string& id_or_name, const std::string& project);
+  // As get(), with the reason of a job that waits in full.
+  Result<Job> why(const Identity& who, const std::string& id_or_name, const std::string& project);
   Result<db::ListPage<Job>> list(const Identity& who, const std::string& project,
                                  db::ListQuery query);
   Result<Job> cancel(const Identity& who, const std::string& id);

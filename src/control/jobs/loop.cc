@@ -69,15 +69,20 @@ std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
   return sched::never_fits(cluster_, job);
 }
 
+std::optional<Reason> JobLoop::why(const std::string& job_id) {
+  const std::lock_guard lock(mutex_);
+  Reason reason = sched::why(cluster_, job_id, context_.clock.now());
+  if (reason.code == "now" || reason.code == "unknown") return std::nullopt;
+  sched::explain(reason);
+  return reason;
+}
+
 Reason JobLoop::would_wait(sched::QueuedJob job) {
   const std::lock_guard lock(mutex_);
   cluster_.apply(sched::JobQueued{job, true});
-  const sched::Plan plan = sched::plan(cluster_, context_.clock.now());
+  Reason reason = sched::why(cluster_, job.id, context_.clock.now());
   cluster_.apply(sched::JobGone{job.id});
-  for (const sched::Start& start : plan.starts)
-    if (start.job_id == job.id) return Reason{"now", {}, "would start at once", ""};
-  const auto found = plan.reasons.find(job.id);
-  Reason reason = found == plan.reasons.end() ? Reason{"unknown", {}, "", ""} : found->second;
+  if (reason.code == "now") reason.text = "would start at once";
   sched::explain(reason);
   return reason;
 }

@@ -24,7 +24,9 @@ class JobLoop : public executors::Watcher {
   void stop();
   void hold() { holding_ = true; }
 
-  std::optional<Reason> reason_of(const std::string& job_id);
+  std::optional<Reason> reason_of(const std::string& job_id);  // of the last plan
+  // By a plan of its own, with all that would start it now.
+  std::optional<Reason> why(const std::string& job_id);
   std::optional<Reason> never_fits(const sched::QueuedJob& job);
   // What the plan would say of this job if it were submitted now; code "now" if it would start.
   Reason would_wait(sched::QueuedJob job);
