@@ -96,23 +96,30 @@ struct Apply {
   void operator()(const JobGone& event) const {
     leave_queue(state, event.job_id);
     state.reserved.erase(event.job_id);
+    state.said.erase(event.job_id);
   }
   void operator()(const AttemptStarted& event) const {
     state.quotas.pass(event.at, state.all);
     leave_queue(state, event.job.id);
     state.reserved.erase(event.job.id);
+    if (const auto said = state.said.find(event.job.id); said != state.said.end()) {
+      state.calibration.learn(said->second, event.at - said->second.at);
+      state.said.erase(said);
+    }
     const auto [at, fresh] = state.running.try_emplace(event.attempt_id);
     if (!fresh) return;  // told twice
     Running& running = at->second;
     running.id = event.attempt_id;
     running.job_id = event.job.id;
     running.pool = event.pool;
+    running.shape = shape_of(event.job);
     running.owner = event.job.project;
     running.project = event.job.opportunistic ? -1 : state.quotas.project(event.job.project);
     running.priority = event.job.priority;
     running.started_at = running.saved_at = event.at;
     running.queued_at = event.job.queued_at;
     running.expected = event.job.expected;
+    running.like = event.job.like;
     running.served = event.job.served;
     for (const Place& place : event.places) running.uses.push_back(use_of(event, place));
     find_grants(state, running);
@@ -276,6 +283,12 @@ void Cluster::State::account(const std::vector<Grant>& grants, int32_t project,
                              const Amounts& amounts, int sign) {
   for (const Grant& grant : grants) sign > 0 ? cells.take(grant) : cells.give(grant);
   quotas.charge(project, amounts, sign);
+}
+
+std::optional<Time> Running::expected_end(Time now) const {
+  if (expected.micros <= 0) return std::nullopt;
+  const Time end = started_at + expected;
+  return end > now ? end : now + (now - started_at);
 }
 
 const Ask& Cluster::State::ask(Queued& queued) const {

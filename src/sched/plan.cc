@@ -431,7 +431,10 @@ class Planner {
   }
   void wait_behind(const QueuedJob& job, Reason reason) {
     if (!options_.reasons) return;
-    if (!is_final(reason)) reason.numbers["ahead"] = static_cast<double>(ahead_++);
+    if (!is_final(reason)) {
+      reason.numbers["ahead"] = static_cast<double>(plan_.waiting.size());
+      plan_.waiting.push_back(job.id);
+    }
     wait(job, std::move(reason));
   }
   void wake(Time at) {
@@ -553,7 +556,6 @@ class Planner {
   Candidates candidates_;
   bool gone_ = false;  // stopping ones count as gone
   std::vector<Running*> evicted_;
-  int64_t ahead_ = 0;
   Plan plan_;
 };
 

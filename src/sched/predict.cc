@@ -34,22 +34,29 @@ void Predictor::learn(const QueuedJob& job, Duration ran) {
   }
 }
 
-std::optional<Duration> Predictor::predict(const QueuedJob& job, double quantile,
-                                           Duration already) const {
+std::shared_ptr<const std::vector<Duration>> Predictor::like(const QueuedJob& job,
+                                                             Duration already) const {
   for (const std::string& kind : kinds_of(job)) {
     const auto at = kinds_.find(kind);
     if (at == kinds_.end()) continue;
-    std::vector<int64_t> runs;
+    std::vector<Duration> runs;
     for (const int64_t micros : at->second) {
-      if (micros > already.micros) runs.push_back(micros);
+      if (micros > already.micros) runs.push_back({micros - already.micros});
     }
     if (runs.size() < kFewest) continue;
-    const auto index =
-        std::min(runs.size() - 1, static_cast<size_t>(quantile * static_cast<double>(runs.size())));
-    std::nth_element(runs.begin(), runs.begin() + static_cast<ptrdiff_t>(index), runs.end());
-    return Duration{runs[index]};
+    std::sort(runs.begin(), runs.end());
+    return std::make_shared<const std::vector<Duration>>(std::move(runs));
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Duration> Predictor::predict(const QueuedJob& job, double quantile,
+                                           Duration already) const {
+  const auto runs = like(job, already);
+  if (!runs) return std::nullopt;
+  const auto index =
+      std::min(runs->size() - 1, static_cast<size_t>(quantile * static_cast<double>(runs->size())));
+  return Duration{(*runs)[index].micros + already.micros};
 }
 
 }  // namespace hearth::sched

@@ -39,14 +39,6 @@ double share_free(const Node& node) {
   return static_cast<double>(count_bits(node.whole)) / static_cast<double>(node.gpus);
 }
 
-// When it ends, as far as is known: past its expected end, as long again.
-std::optional<Time> expected_end(const Running& running, Time now) {
-  if (running.expected.micros <= 0) return std::nullopt;
-  const Time end = running.started_at + running.expected;
-  if (end > now) return end;
-  return now + (now - running.started_at);
-}
-
 }  // namespace
 
 std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& job, const Ask& ask,
@@ -55,7 +47,7 @@ std::optional<Reservation> reserve_by_ends(Cluster::State& state, const Queued& 
   for (auto& [id, running] : state.running) {
     if (running.stopping) {
       ends.emplace_back(now, &running);
-    } else if (const auto end = expected_end(running, now)) {
+    } else if (const auto end = running.expected_end(now)) {
       ends.emplace_back(*end, &running);
     }
   }

@@ -48,6 +48,8 @@ struct QueuedJob {
   bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
   Duration expected;           // how long it will run; 0: nobody knows
+  // How long the like of it ran, the shortest first; null: nobody knows.
+  std::shared_ptr<const std::vector<Duration>> like{};
   double served = 0;   // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
   bool roles = false;  // its job file names its roles
 };
@@ -148,6 +150,7 @@ struct Plan {
   std::vector<Eviction> evictions;
   std::vector<Hold> holds;
   std::map<std::string, Reason> reasons;  // job id -> why it waits, of every waiting job
+  std::vector<std::string> waiting;       // those that wait for room, in their order; with reasons
   Time wake_at;  // plan again then at the latest; {0}: only when an event comes
 };
 
@@ -196,6 +199,14 @@ struct PlanOptions {
 Plan plan(Cluster& cluster, Time now, const PlanOptions& options = {});
 // Why this job of the queue waits, with all that would start it now; code "now": it would start.
 Reason why(Cluster& cluster, const std::string& job_id, Time now);
+// When jobs of Plan::waiting will start: 8 of 10 between low and high, so far as past forecasts
+// tell (forecast.h). Those are left out that wait for something whose end nobody knows. The cluster
+// remembers what it said, and learns from the starts.
+struct StartsIn {
+  Duration low, middle, high;
+};
+std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
+                                         Time now);
 // Why this job could not start even if nothing else ran; nothing when it could. Told at submit.
 std::optional<Reason> never_fits(Cluster& cluster, const QueuedJob& job);
 // Fills Reason::text and Reason::mend from its code and numbers.

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "sched/forecast.h"
 #include "sched/place.h"
 #include "sched/quota.h"
 #include "sched/scheduler.h"
@@ -31,18 +32,21 @@ struct Use {
 };
 
 struct Running {
-  std::string id, job_id, pool;
+  std::string id, job_id, pool, shape;
   std::string owner;     // its project's name
   int32_t project = -1;  // who pays; -1: opportunistic
   int64_t priority = 50;
   Time queued_at, started_at, saved_at;
   Duration expected;
+  std::shared_ptr<const std::vector<Duration>> like;
   double served = 0;  // before this attempt
   bool stopping = false;
   bool evicted = false;  // in a search for victims that is under way
   std::vector<Use> uses;
   std::vector<Grant> grants;  // of the nodes that are known
   Amounts amounts;
+  // As far as is known: past its expected end, as long again.
+  std::optional<Time> expected_end(Time now) const;
 };
 
 // Higher priority first, then older, with kAgeing between them, then the id: a total order.
@@ -83,6 +87,8 @@ struct Cluster::State {
   Amounts all;  // of nodes that are open
   Worth worth;
   size_t stopping = 0;
+  Calibration calibration;
+  std::map<std::string, Said> said;  // by job id
 
   // As if nothing ran; made when first asked for after the nodes have changed.
   Cells& idle();

@@ -1,0 +1,220 @@
+#include "sched/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <set>
+#include <vector>
+
+#include "sched/limits.h"
+
+namespace hearth::sched {
+namespace {
+
+// Plays the queue forward on the overlay; what it did is undone.
+class Forward {
+ public:
+  Forward(Cluster::State& state, const std::vector<std::string>& waiting, Time now,
+          SeededRandom& random)
+      : state_(state),
+        now_(now),
+        random_(random),
+        cells_mark_(state.cells.mark()),
+        quota_mark_(state.quotas.mark()) {
+    for (const std::string& id : waiting) {
+      if (waiting_.size() >= kForecast) break;
+      const auto key = state.queue_keys.find(id);
+      if (key == state.queue_keys.end()) continue;
+      Queued& queued = state.queues[key->second.first].at(key->second.second);
+      state.ask(queued);
+      waiting_.push_back({&queued, queued.job.opportunistic ? -1 : key->second.first});
+    }
+    left_ = waiting_.size();
+    for (const auto& [id, running] : state.running)
+      so_far_[running.shape].push_back(now - running.started_at);
+    for (const auto& [id, running] : state.running) add_running(running);
+  }
+  ~Forward() {
+    state_.cells.undo(cells_mark_);
+    state_.quotas.undo(quota_mark_);
+  }
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  std::map<std::string, Duration> run() {
+    for (size_t i = 0; i < kForecastEnds && !ends_.empty() && left_ > 0 && looks_ > 0; ++i) {
+      const Time at = ends_.top().at;
+      std::vector<size_t> freed;
+      for (; !ends_.empty() && ends_.top().at == at; ends_.pop()) {
+        Work& work = works_[ends_.top().work];
+        if (work.over) continue;
+        account(work, -1);
+        work.over = true;
+        if (!ends_.top().ends) freed.push_back(ends_.top().work);
+      }
+      const size_t before = left_;
+      start_what_fits(at);
+      // Who only fell to a lower level goes on when nobody took its place.
+      for (const size_t one : freed) {
+        if (left_ < before) break;
+        works_[one].over = false;
+        account(works_[one], +1);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Waiting {
+    Queued* queued;
+    int32_t payer;
+    bool started = false;
+  };
+  struct Work {
+    std::vector<Grant> grants;
+    int32_t payer = -1;
+    Amounts amounts;
+    bool over = false;
+  };
+  struct End {
+    Time at;
+    size_t work;
+    bool ends;  // false: falls to a lower level of service
+    bool operator>(const End& o) const { return std::tie(at, work) > std::tie(o.at, o.work); }
+  };
+
+  void add_running(const Running& running) {
+    works_.push_back({running.grants, running.project, running.amounts});
+    const size_t index = works_.size() - 1;
+    if (running.stopping) return ends_.push({now_, index, true});
+    if (const auto end = end_of(running)) ends_.push({*end, index, true});
+    // It makes room then for those that have had less.
+    if (const Time next = state_.next_level(running, now_); next.micros != 0)
+      ends_.push({next, index, false});
+  }
+
+  // As long as one of the like of it ran, of those longer than `already`. What runs now counts,
+  // too, as one of those that ran longer than it has by now, for who has ended by now was short,
+  // mostly.
+  Duration run_like(const std::vector<Duration>& like, const std::string& shape, Duration already) {
+    const auto longer_than = [&](Duration least) {
+      return static_cast<size_t>(like.end() - std::upper_bound(like.begin(), like.end(), least));
+    };
+    const auto running = so_far_.find(shape);
+    if (already.micros == 0 && running != so_far_.end()) {
+      const size_t which = random_.below(like.size() + running->second.size());
+      if (which >= like.size()) already = running->second[which - like.size()];
+    }
+    const size_t longer = longer_than(already);
+    if (longer == 0) return Duration{2 * already.micros};
+    return like[like.size() - 1 - random_.below(longer)];
+  }
+  std::optional<Time> end_of(const Running& running) {
+    if (!running.like) return running.expected_end(now_);
+    const Duration already = now_ - running.started_at;
+    return running.started_at + run_like(*running.like, running.shape, already);
+  }
+  Duration run_of(const Queued& queued) {
+    if (!queued.job.like) return queued.job.expected;
+    return run_like(*queued.job.like, queued.shape, Duration{});
+  }
+
+  void account(const Work& work, int sign) {
+    state_.account(work.grants, work.payer, work.amounts, sign);
+  }
+
+  void start_what_fits(Time at) {
+    std::set<std::pair<int32_t, std::string>> failed;
+    for (Waiting& one : waiting_) {
+      if (one.started || failed.contains({one.payer, one.queued->shape})) continue;
+      const auto ask = within_limits(state_, one.payer, *one.queued);
+      const size_t looks = state_.cells.nodes().size();
+      looks_ -= std::min(looks_, looks);
+      Choice choice = state_.choice(one.queued->job, at);
+      choice.cache = nullptr;
+      choice.worth = nullptr;
+      auto placed = ask ? place(state_.cells, *ask, choice) : std::nullopt;
+      if (!placed) {
+        failed.emplace(one.payer, one.queued->shape);
+        continue;
+      }
+      one.started = true;
+      --left_;
+      found_[one.queued->job.id] = at - now_;
+      Work work{.grants = std::move(placed->grants), .payer = one.payer};
+      work.amounts = amounts_of(state_.cells, work.grants);
+      account(work, +1);
+      works_.push_back(std::move(work));
+      if (const Duration run = run_of(*one.queued); run.micros > 0)
+        ends_.push({at + run, works_.size() - 1, true});
+    }
+  }
+
+  Cluster::State& state_;
+  const Time now_;
+  SeededRandom& random_;
+  const size_t cells_mark_, quota_mark_;
+  std::vector<Waiting> waiting_;
+  std::vector<Work> works_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::map<std::string, std::vector<Duration>> so_far_;  // that jobs of a shape run
+  size_t left_ = 0, looks_ = kForecastLooks;
+  std::map<std::string, Duration> found_;
+};
+
+double quantile(std::vector<double> values, double part) {
+  const auto at = static_cast<ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + at, values.end());
+  return values[static_cast<size_t>(at)];
+}
+
+struct Spread {
+  double middle, below, above;  // logarithms
+};
+Spread spread_around(const Said& said) {
+  const auto log = [](double seconds) { return std::log(seconds + Calibration::kShortest); };
+  const double middle = log(said.waits[1]);
+  return {middle, std::max(Calibration::kNarrowest, middle - log(said.waits[0])),
+          std::max(Calibration::kNarrowest, log(said.waits[2]) - middle)};
+}
+
+}  // namespace
+
+void Calibration::learn(const Said& said, Duration real) {
+  const Spread spread = spread_around(said);
+  const double off = std::log(real.seconds() + kShortest) - spread.middle;
+  const double error = off / (off < 0 ? spread.below : spread.above);
+  low_ += kStep * (kMissEach - (error < low_ ? 1 : 0));
+  high_ += kStep * (1 - kMissEach - (error < high_ ? 1 : 0));
+}
+
+StartsIn Calibration::around(const Said& said) const {
+  const Spread spread = spread_around(said);
+  const auto at = [&](double error) {
+    const double log = spread.middle + error * (error < 0 ? spread.below : spread.above);
+    return Duration::seconds(std::max(0.0, std::exp(log) - kShortest));
+  };
+  return {at(std::min(low_, high_)), Duration::seconds(said.waits[1]), at(std::max(low_, high_))};
+}
+
+std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
+                                         Time now) {
+  Cluster::State& state = cluster.state();
+  std::map<std::string, std::vector<double>> seconds;
+  SeededRandom random(1);  // the same state gives the same forecast
+  for (size_t run = 0; run < kForecastRuns && !waiting.empty(); ++run) {
+    for (const auto& [id, wait] : Forward(state, waiting, now, random).run())
+      seconds[id].push_back(wait.seconds());
+  }
+  std::map<std::string, StartsIn> found;
+  for (const auto& [id, samples] : seconds) {
+    if (samples.size() < kForecastRuns) continue;  // it waits for an end that nobody knows
+    Said said{now};
+    said.waits = {quantile(samples, 0.1), quantile(samples, 0.5), quantile(samples, 0.9)};
+    found[id] = state.calibration.around(said);
+    state.said.try_emplace(id, said);
+  }
+  return found;
+}
+
+}  // namespace hearth::sched

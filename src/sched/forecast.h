@@ -1,0 +1,42 @@
+// When jobs that wait will start: the queue played forward many times, each running job as long as
+// one of the like of it ran, and an interval that 8 of 10 starts keep, so far as past forecasts
+// tell. Inside sched alone.
+#pragma once
+
+#include <array>
+
+#include "sched/scheduler.h"
+
+namespace hearth::sched {
+
+// The first so many waiting jobs are told when they start.
+inline constexpr size_t kForecast = 256;
+// How often the queue is played forward, over how many ends of jobs, and how many nodes are looked
+// at for it each time.
+inline constexpr size_t kForecastRuns = 16, kForecastEnds = 4096, kForecastLooks = 500'000;
+
+// What was said of a job when it was first asked about.
+struct Said {
+  Time at;
+  std::array<double, 3> waits{};  // seconds; 1, 5 and 9 of 10 runs were shorter
+};
+
+// How far the waits of the runs must be stretched to be true: errors, as parts of how far the runs
+// lay apart, are followed by their quantiles (adaptive conformal inference, Gibbs and Candes,
+// 2021). Nothing is assumed of how durations are spread.
+class Calibration {
+ public:
+  // Starts are heard of long after what was said of them: a little less than 1 in 10 may miss
+  // each end.
+  static constexpr double kMissEach = 0.07;
+  static constexpr double kStep = 0.05;      // towards each error
+  static constexpr double kNarrowest = 0.5;  // runs that agree may be wrong together
+  static constexpr double kShortest = 30;    // seconds; a wait below is as good as none
+  void learn(const Said& said, Duration real);
+  StartsIn around(const Said& said) const;
+
+ private:
+  double low_ = -1, high_ = 1;
+};
+
+}  // namespace hearth::sched

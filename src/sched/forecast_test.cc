@@ -1,0 +1,72 @@
+#include "sched/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+
+namespace hearth::sched {
+namespace {
+
+constexpr Time kNow{1'000'000'000};
+
+QueuedJob job(const std::string& id, double runs) {
+  QueuedJob made{.id = id, .name = id, .queued_at = kNow};
+  made.tasks.push_back({.role = "worker", .milli_cpus = 1000});
+  if (runs > 0) {
+    made.expected = Duration::seconds(runs);
+    made.like = std::make_shared<const std::vector<Duration>>(1, made.expected);
+  }
+  return made;
+}
+
+Cluster one_cpu(const QueuedJob& running, double since) {
+  Cluster cluster;
+  cluster.apply(NodeChanged{{.name = "n", .pool = "p", .cpus = 1, .memory_bytes = 1 << 30}});
+  const Time at = kNow - Duration::seconds(since);
+  cluster.apply(AttemptStarted{"r", "p", running, {{.role = "worker", .node = "n"}}, at});
+  return cluster;
+}
+
+TEST(Forecast, OneAfterTheOther) {
+  Cluster cluster = one_cpu(job("r", 100), 40);
+  for (const char* id : {"a", "b"}) cluster.apply(JobQueued{job(id, 200)});
+  const Plan found = plan(cluster, kNow);
+  ASSERT_EQ(found.waiting, (std::vector<std::string>{"a", "b"}));
+  const auto starts = forecast(cluster, found.waiting, kNow);
+  EXPECT_NEAR(starts.at("a").middle.seconds(), 60, 0.01);
+  EXPECT_NEAR(starts.at("b").middle.seconds(), 260, 0.01);
+  EXPECT_LT(starts.at("b").low.seconds(), 260);
+  EXPECT_GT(starts.at("b").high.seconds(), 260);
+  EXPECT_EQ(forecast(cluster, found.waiting, kNow).at("b").high, starts.at("b").high);
+}
+
+TEST(Forecast, NothingIsToldOfAnEndThatNobodyKnows) {
+  Cluster cluster = one_cpu(job("r", 0), 40);
+  cluster.apply(JobQueued{job("a", 200)});
+  EXPECT_TRUE(forecast(cluster, plan(cluster, kNow).waiting, kNow).empty());
+}
+
+// Runs that say far too little, and that say what is true but for some noise.
+TEST(Calibration, TheIntervalBecomesTrue) {
+  for (const double factor : {0.2, 1.0, 5.0}) {
+    SeededRandom random(7);
+    Calibration calibration;
+    int64_t within = 0;
+    constexpr int64_t kTold = 2'000, kLearning = 500;
+    for (int64_t i = 0; i < kTold; ++i) {
+      const double wait = 1000 + static_cast<double>(random.below(5000));
+      const Said said{kNow, {0.9 * wait, wait, 1.1 * wait}};
+      const double noise = 0.5 + static_cast<double>(random.below(1000)) / 1000;
+      const Duration real = Duration::seconds(factor * wait * noise);
+      const StartsIn told = calibration.around(said);
+      if (i >= kLearning) within += told.low <= real && real <= told.high ? 1 : 0;
+      calibration.learn(said, real);
+    }
+    const double part = static_cast<double>(within) / static_cast<double>(kTold - kLearning);
+    EXPECT_GT(part, 0.8) << factor;
+    EXPECT_LT(part, 0.9) << factor;
+  }
+}
+
+}  // namespace
+}  // namespace hearth::sched
