@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "cli/progress.h"
+#include "domain/topology.h"
 #include "os/files.h"
 
 namespace hearth::app {
@@ -64,7 +65,9 @@ Result<Trace> load(const cli::SimulateArgs& args) {
     return Error::invalid("needs one cluster", "say --nodes FILE or --cluster NODESxGPUS");
   if (!args.nodes.empty()) {
     const std::string text = TRY(file_of("--nodes", args.nodes));
-    trace.nodes = TRY(sched::read_openb_nodes(args.nodes, text));
+    const bool topology = args.nodes.ends_with(".yaml") || args.nodes.ends_with(".yml");
+    trace.nodes = topology ? nodes_of(TRY(parse_topology(text)))
+                           : TRY(sched::read_openb_nodes(args.nodes, text));
   } else {
     trace.nodes = TRY(sched::cluster_of(args.cluster));
   }
@@ -217,6 +220,8 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
     const std::string text = TRY(file_of("--projects", args.projects));
     options.projects = TRY(sched::read_projects(args.projects, text));
   }
+  options.check_waits = args.check_waits;
+  if (!args.eviction_cost.empty()) options.eviction_cost = TRY(parse_duration(args.eviction_cost));
   if (!args.start_cost.empty()) options.start_cost = TRY(parse_duration(args.start_cost));
   cli::Progress progress("Replaying", static_cast<int64_t>(trace.jobs.size()),
                          cli::Progress::Unit::things);
@@ -250,10 +255,14 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
         "{\"jct_seconds\":%s,\"wait_seconds\":%s,\"preemptions\":%lld,"
         "\"makespan_seconds\":%.1f,\"ideal_seconds\":%.1f,\"gpus_used\":%.4f,\"jobs\":%zu,"
         "\"never_started\":%zu,\"plans\":%lld,\"plan_seconds\":%.3f,"
-        "\"slowest_plan_seconds\":%.4f%s}\n",
+        "\"slowest_plan_seconds\":%.4f,\"p99_plan_seconds\":%.6f%s%s}\n",
         spread_json(jct).c_str(), spread_json(waits).c_str(),
         static_cast<long long>(done.evictions), makespan, ideal, used, done.jobs.size(), never,
         static_cast<long long>(done.plans), done.plan_seconds, done.slowest_plan_seconds,
+        done.p99_plan_seconds,
+        args.check_waits
+            ? format(",\"needless_wait_seconds\":{:.3f}", done.needless_wait_seconds).c_str()
+            : "",
         inside ? format(",\"one_switch_percent\":{:.2f}", *inside).c_str() : "");
     return 0;
   }

@@ -73,10 +73,15 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->format, "--format", "FORMAT",
               "of the jobs: hearth, openb, philly, gang or sacct")
       .option(args->jobs, "--jobs", "FILE", "what came when and ran for how long")
-      .option(args->nodes, "--nodes", "FILE", "the cluster, as openb lists it")
+      .option(args->nodes, "--nodes", "FILE",
+              "the cluster: a topology file (.yaml), or a list as openb's")
       .option(args->cluster, "--cluster", "NODESxGPUS[/SWITCHES]", "the cluster, such as 3x8")
       .option(args->projects, "--projects", "FILE", "guarantees and limits, one project a line")
       .option(args->start_cost, "--start-cost", "DURATION", "from each start until work goes on")
+      .option(args->eviction_cost, "--eviction-cost", "DURATION",
+              "work that each eviction costs; default: 30s")
+      .flag(args->check_waits, "--check-waits",
+            "counts how long jobs waited though there was room (--json: needless_wait_seconds)")
       .option(args->fill, "--fill", "TIMES",
               "nothing leaves: until so many times the GPUs there are were asked for, such as 1.3")
       .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")

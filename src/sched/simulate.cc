@@ -37,6 +37,12 @@ class Engine {
         return Error::of(Code::timeout, "the simulation was stopped before its end");
       turn();
     }
+    if (!plan_seconds_.empty()) {
+      const auto at = plan_seconds_.begin() +
+                      static_cast<ptrdiff_t>(0.99 * static_cast<double>(plan_seconds_.size()));
+      std::nth_element(plan_seconds_.begin(), at, plan_seconds_.end());
+      done_.p99_plan_seconds = *at;
+    }
     return std::move(done_);
   }
 
@@ -78,6 +84,7 @@ class Engine {
 
   void turn() {
     const Time now = events_.top().at;
+    done_.needless_wait_seconds += static_cast<double>(needless_) * (now - looked_at_).seconds();
     while (!events_.empty() && events_.top().at == now) {
       const Event event = events_.top();
       events_.pop();
@@ -95,6 +102,7 @@ class Engine {
       }
     }
     if (waiting_ > 0) make_plan(now);
+    if (options_.check_waits) look_for_needless(now);
     sample(now);
   }
 
@@ -107,6 +115,26 @@ class Engine {
     done_.samples.resize(done_.samples.size() / 2);
     const Duration span = now - done_.samples.front().at;
     every_ = Duration{span.micros * 2 / static_cast<int64_t>(kMostSamples)};
+  }
+
+  // Counts the jobs that wait though there is room for them, each by itself.
+  void look_for_needless(Time now) {
+    looked_at_ = now;
+    needless_ = 0;
+    sched::Cluster::State& cluster = cluster_.state();
+    for (auto& [project, queue] : cluster.queues) {
+      std::map<std::string, bool> known;  // by shape
+      for (auto& [key, queued] : queue) {
+        const auto [at, fresh] = known.try_emplace(queued.shape);
+        if (fresh) {
+          const Ask& ask = cluster.ask(queued);
+          at->second =
+              (queued.job.opportunistic || !cluster.quotas.over_limit(project, queued.amounts)) &&
+              place(cluster.cells, ask, cluster.choice(queued.job, now)).has_value();
+        }
+        needless_ += at->second ? 1 : 0;
+      }
+    }
   }
 
   // It stops running now, for good or to be queued again.
@@ -132,6 +160,7 @@ class Engine {
       ++done_.plans;
       done_.plan_seconds += took;
       done_.slowest_plan_seconds = std::max(done_.slowest_plan_seconds, took);
+      plan_seconds_.push_back(static_cast<float>(took));
       for (const sched::Start& start : found.starts) begin(start, now);
       for (const Hold& hold : found.holds) {
         if (hold.preempts) cluster_.apply(JobReserved{hold.job_id, hold.pool, hold.places});
@@ -183,7 +212,9 @@ class Engine {
   std::vector<State> jobs_;
   std::unordered_map<std::string, size_t> by_id_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Time next_wake_, next_sample_;
+  Time next_wake_, next_sample_, looked_at_;
+  int64_t needless_ = 0;
+  std::vector<float> plan_seconds_;
   Duration every_;  // between samples
   double in_use_ = 0;
   int64_t waiting_ = 0;

@@ -14,6 +14,7 @@ struct SimulateOptions {
   std::vector<ProjectQuota> projects;
   Duration start_cost;                             // from a start until the work goes on
   Duration eviction_cost = Duration::seconds(30);  // work lost by each eviction
+  bool check_waits = false;                        // see Simulated::needless_wait_seconds
   bool predict = false;         // durations are predicted from the jobs that have ended
   bool know_durations = false;  // durations are known beforehand
   std::function<void(double part)> progress;  // 0..1, now and then
@@ -40,7 +41,9 @@ struct Simulated {
   std::vector<Sample> samples;
   double gpu_seconds = 0;   // in use
   double plan_seconds = 0;  // of this machine's time, for all plans
-  double slowest_plan_seconds = 0;
+  double slowest_plan_seconds = 0, p99_plan_seconds = 0;
+  // Over all jobs, that they waited though their limits and the free cells had room (check_waits).
+  double needless_wait_seconds = 0;
 };
 // Errors: invalid (two jobs of one id), timeout (told to stop).
 Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options);

@@ -322,6 +322,25 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
   return jobs;
 }
 
+namespace {
+
+Result<void> read_placement(const Table& table, size_t row, QueuedJob& job) {
+  const auto within = table.field(row, "within");
+  if (within == "node")
+    job.within = Level::node;
+  else if (within == "rack")
+    job.within = Level::rack;
+  else if (within == "spine")
+    job.within = Level::spine;
+  else if (!within.empty() && within != "any")
+    return table.wrong(row, "within", "node, rack, spine or any");
+  job.spread = TRY(table.number_or(row, "spread", 0, 1)) > 0;
+  job.balanced = TRY(table.number_or(row, "balanced", 0, 1)) > 0;
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
   TaskCount count(file);
@@ -333,6 +352,8 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
     if (const auto project = table.field(row, "project"); !project.empty())
       one.job.project = project;
     one.job.owner = std::string(table.field(row, "user"));
+    one.job.pool = std::string(table.field(row, "pool"));
+    TRY(read_placement(table, row, one.job));
     one.job.priority = static_cast<int64_t>(TRY(table.number_or(row, "priority", 50, 100)));
     TaskNeed need{.role = "worker"};
     need.milli_cpus = std::llround(TRY(table.number_or(row, "cpus", 1, kMostGpusOfAll)) * 1000);

@@ -36,7 +36,8 @@ Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_vi
 // with its header line, fields parted by |. Steps (JobID with a dot) are passed over.
 Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_view text);
 // Hearth's own: `submit_seconds,duration_seconds,project,user,name,priority,tasks,cpus,
-// memory_bytes,gpus,gpu_share,gpu_model`; columns by their names, all but the first two optional.
+// memory_bytes,gpus,gpu_share,gpu_model,pool,within,spread,balanced` (within: node, rack or spine;
+// the last two: 0 or 1); columns by their names, all but the first two optional.
 Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text);
 // The tree of projects:
 // `project,parent,weight,guaranteed_gpus,limit_gpus,guaranteed_cpus,limit_cpus`; columns by their
