@@ -212,10 +212,38 @@ std::optional<double> inside_one_switch(const Trace& trace, const sched::Simulat
   return 100.0 * static_cast<double>(inside) / static_cast<double>(jobs);
 }
 
+std::string forecast_json(const sched::Forecasts& told) {
+  return format(
+      ",\"forecast\":{{\"within_percent\":{:.1f},\"median_width_seconds\":{:.0f},"
+      "\"median_wait_seconds\":{:.0f},\"jobs\":{}}}",
+      100 * told.within, told.median_width_seconds, told.median_wait_seconds, told.jobs);
+}
+
+// What only some ask for.
+std::string optional_json(const cli::SimulateArgs& args, const sched::Simulated& done,
+                          std::optional<double> inside) {
+  std::string out;
+  if (args.check_waits)
+    out += format(",\"needless_wait_seconds\":{:.3f}", done.needless_wait_seconds);
+  if (inside) out += format(",\"one_switch_percent\":{:.2f}", *inside);
+  if (args.forecast) out += forecast_json(sched::forecasts_of(done));
+  return out;
+}
+
+std::string forecast_words(const sched::Forecasts& told) {
+  const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };
+  return format(
+      "{:.1f} % of {} starts fell into the time told before (meant for 80 %); half of these spans "
+      "were under {}, half of the waits under {}\n",
+      100 * told.within, told.jobs, words(told.median_width_seconds),
+      words(told.median_wait_seconds));
+}
+
 Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json) {
   sched::SimulateOptions options;
   options.pools = {TRY(policy_of(args, trace))};
-  options.predict = args.predict;
+  options.predict = args.predict || args.forecast;
+  options.forecast = args.forecast;
   if (!args.projects.empty()) {
     const std::string text = TRY(file_of("--projects", args.projects));
     options.projects = TRY(sched::read_projects(args.projects, text));
@@ -255,15 +283,11 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
         "{\"jct_seconds\":%s,\"wait_seconds\":%s,\"preemptions\":%lld,"
         "\"makespan_seconds\":%.1f,\"ideal_seconds\":%.1f,\"gpus_used\":%.4f,\"jobs\":%zu,"
         "\"never_started\":%zu,\"plans\":%lld,\"plan_seconds\":%.3f,"
-        "\"slowest_plan_seconds\":%.4f,\"p99_plan_seconds\":%.6f%s%s}\n",
+        "\"slowest_plan_seconds\":%.4f,\"p99_plan_seconds\":%.6f%s}\n",
         spread_json(jct).c_str(), spread_json(waits).c_str(),
         static_cast<long long>(done.evictions), makespan, ideal, used, done.jobs.size(), never,
         static_cast<long long>(done.plans), done.plan_seconds, done.slowest_plan_seconds,
-        done.p99_plan_seconds,
-        args.check_waits
-            ? format(",\"needless_wait_seconds\":{:.3f}", done.needless_wait_seconds).c_str()
-            : "",
-        inside ? format(",\"one_switch_percent\":{:.2f}", *inside).c_str() : "");
+        done.p99_plan_seconds, optional_json(args, done, inside).c_str());
     return 0;
   }
   const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };
@@ -277,6 +301,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
       "%lld evictions\n",
       done.jobs.size(), words(makespan).c_str(), words(ideal).c_str(), used * 100,
       static_cast<long long>(done.evictions));
+  if (args.forecast) std::printf("%s", forecast_words(sched::forecasts_of(done)).c_str());
   if (inside) std::printf("%.1f %% of the jobs that fit one switch lay in one\n", *inside);
   if (never > 0) std::printf("%zu jobs never started: they do not fit this cluster\n", never);
   return 0;

@@ -62,7 +62,7 @@ struct SimulateArgs {  // `simulate`
   bool check_waits = false;
   std::optional<int64_t> limit;
   std::vector<std::string> levels;  // --level HOURS
-  bool predict = false, run_to_end = false;
+  bool predict = false, forecast = false, run_to_end = false;
   // --what-if: on a server's own past work.
   bool what_if = false;
   std::string days;

@@ -89,6 +89,8 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->limit, "--limit", "N", "the first N jobs alone")
       .option(args->svg, "--svg", "FILE", "draws GPUs in use, the queue and completion there")
       .flag(args->predict, "--predict", "durations are predicted from the jobs that have ended")
+      .flag(args->forecast, "--forecast",
+            "each job that waits is told when it will start, and how true that was; with --predict")
       .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
       .option(args->levels, "--level", "GPU_HOURS",
               "who has had so much makes room for those that have had less; may be repeated; "

@@ -76,8 +76,8 @@ class Engine {
     if (options_.know_durations) {
       made.expected = state.left;
     } else if (options_.predict) {
-      if (const auto all = predictor_.predict(made, 0.5, ran))
-        made.expected = Duration{all->micros - ran.micros};
+      made.like = predictor_.like(made, ran);
+      if (made.like) made.expected = (*made.like)[made.like->size() / 2];
     }
     return made;
   }
@@ -155,7 +155,7 @@ class Engine {
     for (bool again = true; again;) {
       again = false;
       const Time before = system_clock().steady();
-      const Plan found = plan(cluster_, now, {.reasons = false});
+      const Plan found = plan(cluster_, now, {.reasons = options_.forecast, .trials = 0});
       const double took = (system_clock().steady() - before).seconds();
       ++done_.plans;
       done_.plan_seconds += took;
@@ -167,7 +167,24 @@ class Engine {
       }
       for (const Eviction& eviction : found.evictions) evict(eviction, now);
       again = !found.evictions.empty();
+      if (!again && options_.forecast) tell(found.waiting, now);
       if (found.wake_at > now && waiting_ > 0) wake(found.wake_at, now);
+    }
+  }
+
+  // Each job that has begun to wait is told when it will start.
+  void tell(const std::vector<std::string>& waiting, Time now) {
+    const auto told = [&](const std::string& id) {
+      const JobOutcome& job = done_.jobs[by_id_.at(id)];
+      return job.said_at.micros != 0 || job.started_at.micros != 0;
+    };
+    if (std::all_of(waiting.begin(), waiting.end(), told)) return;
+    const auto found = forecast(cluster_, waiting, now);
+    for (const std::string& id : waiting) {
+      if (told(id)) continue;
+      JobOutcome& job = done_.jobs[by_id_.at(id)];
+      job.said_at = now;
+      if (const auto at = found.find(id); at != found.end()) job.said = at->second;
     }
   }
 
@@ -226,6 +243,23 @@ class Engine {
 
 Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options) {
   return Engine(trace, options).run();
+}
+
+Forecasts forecasts_of(const Simulated& done) {
+  Forecasts found;
+  std::vector<double> widths, waits;
+  for (const JobOutcome& job : done.jobs) {
+    if (!job.said || job.started_at.micros == 0) continue;
+    const Duration wait = job.started_at - job.said_at;
+    found.within += job.said->low <= wait && wait <= job.said->high ? 1 : 0;
+    widths.push_back(job.said->high.seconds() - job.said->low.seconds());
+    waits.push_back(wait.seconds());
+  }
+  found.jobs = waits.size();
+  found.within /= std::max(1.0, static_cast<double>(waits.size()));
+  found.median_width_seconds = spread_of(widths).p50;
+  found.median_wait_seconds = spread_of(waits).p50;
+  return found;
 }
 
 Spread spread_of(std::vector<double> values) {

@@ -17,6 +17,7 @@ struct SimulateOptions {
   bool check_waits = false;                        // see Simulated::needless_wait_seconds
   bool predict = false;         // durations are predicted from the jobs that have ended
   bool know_durations = false;  // durations are known beforehand
+  bool forecast = false;        // each job that waits is told when it will start
   std::function<void(double part)> progress;  // 0..1, now and then
   std::function<bool()> stop;                 // asked now and then; true: simulate() gives up
 };
@@ -24,7 +25,9 @@ struct JobOutcome {
   Time queued_at, started_at, finished_at;  // its first start; {0}: never
   int64_t evictions = 0;
   int64_t gpus = 0;
-  std::vector<Place> places;  // of its last start
+  std::vector<Place> places;     // of its last start
+  std::optional<StartsIn> said;  // when it began to wait
+  Time said_at;
 };
 // How it was at a moment: steps, thinned out evenly to kMostSamples.
 struct Sample {
@@ -47,6 +50,14 @@ struct Simulated {
 };
 // Errors: invalid (two jobs of one id), timeout (told to stop).
 Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options);
+
+// How the forecasts turned out of those that waited.
+struct Forecasts {
+  size_t jobs = 0;
+  double within = 0;  // part of the starts that fell between low and high
+  double median_width_seconds = 0, median_wait_seconds = 0;
+};
+Forecasts forecasts_of(const Simulated& done);
 
 struct Spread {
   double mean = 0, p50 = 0, p99 = 0;
