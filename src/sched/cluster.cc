@@ -258,6 +258,16 @@ QueuedJob queued_job(const Job& job) {
   return queued;
 }
 
+Duration has_run(const Job& job, Time now) {
+  double ran = 0;
+  for (const Phase& phase : job.phases) {
+    if (phase.name == "queued") continue;
+    const bool open = phase.seconds == 0 && !finished(job.state);
+    ran += open ? std::max(0.0, (now - phase.started_at).seconds()) : phase.seconds;
+  }
+  return Duration::seconds(ran);
+}
+
 Amounts amounts_of(const Ask& ask) {
   Amounts amounts = {ask.cpus, ask.memory, ask.milli_gpus};
   if (ask.any_gpu() && count_bits(ask.models) == 1) {

@@ -54,6 +54,8 @@ struct QueuedJob {
   bool roles = false;  // its job file names its roles
 };
 QueuedJob queued_job(const Job& job);
+// How long all its attempts held their places together; one that holds it still, until `now`.
+Duration has_run(const Job& job, Time now);
 
 // Amounts of a quota; what is not named is not bounded (limit) or not promised (guaranteed).
 struct QuotaAmounts {

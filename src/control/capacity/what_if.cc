@@ -13,15 +13,9 @@ namespace {
 // What a job did, as one piece of work that comes anew.
 std::optional<sched::TraceJob> trace_job(const Job& job, Time now) {
   sched::TraceJob one{.job = sched::queued_job(job)};
-  double ran = 0;
-  for (const Phase& phase : job.phases) {
-    const bool open = phase.seconds == 0 && !finished(job.state);
-    if (phase.name == "running" || phase.name == "saving" || phase.name == "starting" ||
-        phase.name == "preparing")
-      ran += open ? std::max(0.0, (now - phase.started_at).seconds()) : phase.seconds;
-  }
-  if (ran <= 0) return std::nullopt;  // never began: nobody knows how long it would have run
-  one.runs = Duration::seconds(ran);
+  one.runs = sched::has_run(job, now);
+  if (one.runs.micros <= 0)
+    return std::nullopt;  // never began: nobody knows how long it would have run
   one.job.served = 0;
   one.job.lost_place = false;
   one.job.not_before = {};

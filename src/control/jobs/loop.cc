@@ -147,6 +147,7 @@ Result<void> JobLoop::load_all() {
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     last_seq_ = TRY(db::last_event_seq(session));
     TRY(supply_.load(session));
+    TRY(history_.load(session));
     jobs = TRY(db::Table<Job>::select(
         session, "WHERE state IN ('queued', 'preparing', 'running', 'saving') ORDER BY id", {}));
     return {};
@@ -155,7 +156,7 @@ Result<void> JobLoop::load_all() {
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
       queued_.insert(job.id);
-      apply(sched::JobQueued{sched::queued_job(job)});
+      apply(sched::JobQueued{history_.queued(job)});
       continue;
     }
     TRY(context_.database.read([&](db::Session& session) -> Result<void> {
@@ -167,7 +168,7 @@ Result<void> JobLoop::load_all() {
         makes_room = makes_room || task.stop_class == word(FailureClass::preemption);
       }
       active_[attempt.id] = job.id;
-      apply(sched::AttemptStarted{attempt.id, attempt.pool, sched::queued_job(job), attempt.places,
+      apply(sched::AttemptStarted{attempt.id, attempt.pool, history_.queued(job), attempt.places,
                                   attempt.created_at});
       // Whoever was evicted before this server started makes room all the same.
       if (makes_room) {
@@ -325,12 +326,13 @@ void JobLoop::follow(const Reconciled& r) {
   const bool over = finished(job.state) || job.state == JobState::queued;
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
     apply(sched::AttemptEnded{job.attempt_id, context_.clock.now()});
+    history_.learn(job);
     force_at_.erase(job.attempt_id);
     evicted_.erase(job.attempt_id);
   }
   if (job.state == JobState::queued) {
     queued_.insert(job.id);
-    apply(sched::JobQueued{sched::queued_job(job)});
+    apply(sched::JobQueued{history_.queued(job)});
   } else if (queued_.erase(job.id) > 0) {
     apply(sched::JobGone{job.id});
   }
@@ -412,7 +414,7 @@ Result<void> JobLoop::start_jobs(const std::vector<sched::Start>& starts) {
     queued_.erase(one.job.id);
     active_[one.attempt.id] = one.job.id;
     for (const Task& task : one.tasks) open_[one.attempt.id].insert(task.id);
-    apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, sched::queued_job(one.job),
+    apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, history_.queued(one.job),
                                 one.attempt.places, one.attempt.created_at});
     launch(std::move(one));
   }

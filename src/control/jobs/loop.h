@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/bounded_queue.h"
+#include "control/jobs/history.h"
 #include "control/jobs/launch.h"
 #include "control/jobs/reconcile.h"
 #include "control/supply.h"
@@ -76,6 +77,7 @@ class JobLoop : public executors::Watcher {
   std::map<std::string, Reason> reasons_;
   // The loop thread's own:
   Supply supply_;
+  History history_;
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};
