@@ -266,6 +266,7 @@ class RunningServer : public HearthServer {
     if (args_.mock_executor) {
       executors::MockOptions mock;
       mock.own_thread = true;
+      mock.nodes = 2;
       mock.gpus = 8;
       mock.sync = [this](const TaskSpec& spec, const SyncHead& head) {
         return mock_sync(spec, head);

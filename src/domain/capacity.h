@@ -24,7 +24,7 @@ struct Describe<Amounts> {
   static void fields(Fields<Amounts>& f) {
     f("cpus", &Amounts::cpus, "CPU cores").min(0).max(1e9).example("64");
     f("gpus", &Amounts::gpus, "GPUs; a share counts as its part").min(0).max(1e6).example("8");
-    f("memory_bytes", &Amounts::memory_bytes, "memory").min(0).max(0x1.0p60);
+    f("memory_bytes", &Amounts::memory_bytes, "memory").min(0).max(0x1.0p52);
     f("gpu_models", &Amounts::gpu_models, "GPUs by model")
         .matches("[A-Za-z0-9][A-Za-z0-9 ._/-]{0,127}", "a GPU's name")
         .max(64)

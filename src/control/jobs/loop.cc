@@ -147,12 +147,16 @@ Result<void> JobLoop::load_all() {
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     last_seq_ = TRY(db::last_event_seq(session));
     TRY(supply_.load(session));
-    TRY(history_.load(session));
     jobs = TRY(db::Table<Job>::select(
         session, "WHERE state IN ('queued', 'preparing', 'running', 'saving') ORDER BY id", {}));
     return {};
   }));
   feed_supply();
+  // What jobs took before is of use, but nothing hangs on it.
+  const auto remembered = context_.database.read(
+      [&](db::Session& session) -> Result<void> { return history_.load(session); });
+  if (!remembered.ok())
+    log_warning("how long jobs ran is not known: {}", remembered.error().detail);
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
       queued_.insert(job.id);

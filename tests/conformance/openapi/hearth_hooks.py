@@ -143,6 +143,16 @@ def put_away_backup():
     return {"id": backup, "path": "/backups/" + backup}
 
 
+def reservation():
+    """Of a node, and so far away that no job is kept from it."""
+    return {"name": name("reservation"), "nodes": [WORLD["node"]], "maintenance": True,
+            "from": "2999-01-01T00:00:00Z", "until": "2999-01-02T00:00:00Z"}
+
+
+def new_reservation():
+    return ask("POST", "/api/v1/reservations", reservation())["name"]
+
+
 def imported_run():
     run = "r" + name("run").replace("-", "")
     ask("POST", "/api/v1/imports/runs", {"id": run, "experiment_id": "0"})
@@ -169,6 +179,7 @@ PATHS = {
     "job": lambda: WORLD["job"], "run": lambda: WORLD["run"], "task": lambda: WORLD["task"],
     "model": lambda: WORLD["model"], "dataset": lambda: WORLD["dataset"], "version": lambda: "1",
     "alias": lambda: "best", "digest": lambda: WORLD["digest"], "path": lambda: WORLD["path"],
+    "node": lambda: WORLD["node"], "pool": lambda: WORLD["pool"], "reservation": new_reservation,
     "project": lambda: "default", "token": new_token, "user": new_user, "upload": new_upload,
 }
 BODIES = {
@@ -176,6 +187,11 @@ BODIES = {
     "checkJob": lambda: {"yaml": job_file("run=0s")},
     "createSession": lambda: {"token": WORLD["token"]},
     "createSignInCode": dict,
+    "createReservation": reservation,
+    "setQuota": lambda: {"weight": 2, "guaranteed": {"cpus": 1}},
+    "setPool": lambda: {"description": "all there is"},
+    "cordonNode": lambda: {"reason": "new disk"}, "drainNode": lambda: {"reason": "new fan"},
+    "moveNode": lambda: {"pool": ""},
     "createToken": lambda: {"name": name("token")},
     "createUser": lambda: {"name": name("user"), "role": "viewer"},
     "createProject": lambda: {"name": name("project")},
@@ -201,6 +217,7 @@ QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since"
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
            "experiment_id": "", "q": "lo"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
+CLOSING = {"cordonNode", "drainNode"}
 DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",
              "keepBackup"}
 
@@ -321,3 +338,5 @@ def after_call(context, case, response):
     del context
     if case.method.upper() == case.operation.method.upper():
         ANSWERS[operation_id(case)][str(response.status_code)] += 1
+        if operation_id(case) in CLOSING and response.status_code == 200:  # jobs need a place
+            ask("POST", "/api/v1/nodes/%s/uncordon" % case.path_parameters["node"])

@@ -65,6 +65,7 @@ def world_of(server):
     server.log.close()
     server.arguments = ["--executor", "mock", "--no-webhooks"]
     server.start()
+    nodes = server.http("GET", "/api/v1/nodes").json()["items"]
     files = server.http("GET", f"/api/v1/runs/{job['run_id']}/artifacts").json()["items"]
     return {
         "url": server.url, "token": server.token(), "job": job["id"],
@@ -72,6 +73,8 @@ def world_of(server):
         "task": order["task_id"], "task_token": order["shim_token"], "epoch": order["epoch"],
         "digest": files[0]["digest"], "size": files[0]["size_bytes"], "path": files[0]["path"],
         "model": "tiny", "dataset": "letters",
+        # Jobs fill nodes from the first on: nothing runs on the last.
+        "node": nodes[-1]["name"], "pool": nodes[-1]["pool"],
         "dataset_id": server.http("GET", "/api/v1/datasets/letters").json()["id"],
         # Of users and tokens there is one: the run's own.
         "user": server.http("GET", "/api/v1/whoami").json()["user"],
