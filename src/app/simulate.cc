@@ -310,6 +310,15 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
 }  // namespace
 
 Result<int> simulate(const cli::SimulateArgs& args, bool json) {
+  const bool of_what_if = !args.days.empty() || !args.add.empty() || !args.without.empty() ||
+                          !args.guarantees.empty() || !args.limits.empty();
+  if (of_what_if)
+    return Error::invalid(
+        "--days, --add, --without, --guarantee-of and --limit-of go with --what-if",
+        "add --what-if, or take them out");
+  if (!args.fill.empty() && (!args.svg.empty() || args.forecast || args.check_waits))
+    return Error::invalid("--svg, --forecast and --check-waits do not go with --fill",
+                          "take one of them out: nothing waits in a fill");
   const Trace trace = TRY(load(args));
   if (trace.nodes.empty()) return Error::invalid(format("{}: lists no node", args.nodes));
   if (!args.fill.empty()) return fill(args, trace, json);

@@ -11,15 +11,6 @@ namespace {
 
 using client::path_part;
 
-// What was changed, for people; the server's document with --json.
-int say(const Globals& globals, const std::string& document, const std::string& words) {
-  if (globals.json)
-    print_json(document.empty() ? "{}" : document);
-  else if (!globals.quiet)
-    std::fprintf(stderr, "%s\n", words.c_str());
-  return kExitOk;
-}
-
 Result<Grade> grade_of(const std::string& role) {
   const auto grade = from_word<Grade>(role);
   if (grade) return *grade;

@@ -12,14 +12,6 @@ namespace {
 
 using client::path_part;
 
-int say(const Globals& globals, const std::string& document, const std::string& words) {
-  if (globals.json)
-    print_json(document.empty() ? "{}" : document);
-  else if (!globals.quiet)
-    std::fprintf(stderr, "%s\n", words.c_str());
-  return kExitOk;
-}
-
 // Only what is used of what the quota names, or of GPUs and CPUs where it names nothing.
 std::string used_words(const QuotaStatus& status) {
   Amounts used = status.used;

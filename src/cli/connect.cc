@@ -40,6 +40,14 @@ Result<Run> Server::run(const std::string& run) {
   return client_.get_as<Run>("/api/v1/runs/" + job->run_id);
 }
 
+int say(const Globals& globals, const std::string& document, const std::string& words) {
+  if (globals.json)
+    print_json(document.empty() ? "{}" : document);
+  else if (!globals.quiet)
+    std::fprintf(stderr, "%s\n", words.c_str());
+  return kExitOk;
+}
+
 void add_list_options(Command& command, ListArgs& args) {
   command.option(args.filter, "--filter", "EXPR", "state = running and params.lr < 0.1")
       .option(args.order_by, "--order-by", "FIELD", "`created_at desc`")

@@ -41,6 +41,9 @@ class Server {
   bool for_person_ = false;
 };
 
+// What was changed, for people; the server's document with --json.
+int say(const Globals& globals, const std::string& document, const std::string& words);
+
 struct ListArgs {
   std::string filter, order_by;
   std::optional<int64_t> limit;

@@ -88,6 +88,11 @@ void print_answer(const WhatIfAnswer& answer) {
 }  // namespace
 
 Result<int> ask_what_if(const Globals& globals, const SimulateArgs& args) {
+  if (!args.jobs.empty() || !args.nodes.empty() || !args.cluster.empty() || !args.fill.empty() ||
+      !args.svg.empty() || !args.projects.empty())
+    return Error::invalid(
+        "--jobs, --nodes, --cluster, --projects, --fill and --svg do not go with --what-if",
+        "it replays the server's own jobs on its own machines; take them out");
   Server server = TRY(Server::open(globals));
   const WhatIf question = TRY(question_of(server, args));
   const std::string answer =

@@ -107,7 +107,7 @@ void Supply::close(NodeInfo& node, const Reservation& by) const {
   if (!by.reason.empty()) node.closes_for += ": " + by.reason;
 }
 
-NodeInfo Supply::effective(const NodeInfo& node, Time now) {
+NodeInfo Supply::effective(const NodeInfo& node, Time now) const {
   NodeInfo made = node;
   const auto order = orders_.find(node.name);
   if (order != orders_.end()) {

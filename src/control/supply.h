@@ -30,7 +30,7 @@ class Supply {
   const std::map<std::string, sched::PoolPolicy>& pools() const { return pools_; }
 
  private:
-  NodeInfo effective(const NodeInfo& node, Time now);
+  NodeInfo effective(const NodeInfo& node, Time now) const;
   void close(NodeInfo& node, const Reservation& by) const;
   std::vector<std::string> with_children(const std::vector<std::string>& projects) const;
 

@@ -36,7 +36,6 @@ constexpr bool finished(JobState s) {
   return s == JobState::succeeded || s == JobState::failed || s == JobState::cancelled;
 }
 
-// Why a job waits: a code with numbers from the deciding code; `text` is made at the edge.
 // One change that alone would start a waiting job now.
 struct Change {
   // As in a job file ("resources.gpus", "roles.worker.replicas"), or "limit.gpus" (cpus, memory, a
@@ -58,6 +57,7 @@ struct Describe<Change> {
   }
 };
 
+// Why a job waits: a code with numbers from the deciding code; `text` is made at the edge.
 struct Reason {
   std::string code;  // "gpus_short", "cpus_short", "memory_short", "no_node", "back_off", "behind"
   std::map<std::string, double> numbers;

@@ -10,13 +10,6 @@
 namespace hearth::sched {
 namespace {
 
-constexpr std::string_view word(Level level) {
-  return level == Level::node    ? "node"
-         : level == Level::rack  ? "rack"
-         : level == Level::spine ? "spine"
-                                 : "any";
-}
-
 double number(const std::string& text) {
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -191,14 +184,12 @@ QueuedJob changed(QueuedJob job, const Change& change) {
   if (change.field == "placement.inside") {
     for (TaskNeed& need : job.tasks) {
       if (need.inside != Inside::any)
-        need.inside = change.value == "numa" ? Inside::numa : Inside::any;
+        need.inside = from_word<Inside>(change.value).value_or(need.inside);
     }
     return job;
   }
   if (change.field == "placement.within") {
-    for (const Level level : {Level::any, Level::spine, Level::rack}) {
-      if (word(level) == change.value) job.within = level;
-    }
+    job.within = from_word<Level>(change.value).value_or(job.within);
     return job;
   }
   if (change.field == "placement.spread") job.spread = false;

@@ -113,7 +113,7 @@ struct Apply {
     running.job_id = event.job.id;
     running.pool = event.pool;
     running.shape = shape_of(event.job);
-    running.owner = event.job.project;
+    running.project_name = event.job.project;
     running.project = event.job.opportunistic ? -1 : state.quotas.project(event.job.project);
     running.priority = event.job.priority;
     running.started_at = running.saved_at = event.at;
@@ -175,10 +175,6 @@ struct Apply {
   }
 };
 
-constexpr std::string_view word(Inside inside) {
-  return inside == Inside::any ? "" : inside == Inside::numa ? "numa" : "link";
-}
-
 }  // namespace
 
 std::string shape_of(const QueuedJob& job) {
@@ -198,26 +194,6 @@ bool no_fault_of_its_own(FailureClass why) {
   return why == FailureClass::node || why == FailureClass::preemption || why == FailureClass::lost;
 }
 
-Level level_of(Within within) {
-  switch (within) {
-    case Within::any:
-      return Level::any;
-    case Within::spine:
-      return Level::spine;
-    case Within::rack:
-      return Level::rack;
-    case Within::node:
-      return Level::node;
-  }
-  return Level::any;
-}
-
-Inside inside_of(InsideNode inside) {
-  return inside == InsideNode::numa   ? Inside::numa
-         : inside == InsideNode::link ? Inside::link
-                                      : Inside::any;
-}
-
 }  // namespace
 
 QueuedJob queued_job(const Job& job) {
@@ -229,7 +205,7 @@ QueuedJob queued_job(const Job& job) {
                    .queued_at = job.created_at,
                    .not_before = job.next_attempt_at,
                    .pool = job.spec.pool,
-                   .within = level_of(job.spec.placement.within),
+                   .within = job.spec.placement.within,
                    .spread = job.spec.placement.spread,
                    .balanced = job.spec.placement.balanced,
                    .opportunistic = job.spec.opportunistic,
@@ -250,7 +226,7 @@ QueuedJob queued_job(const Job& job) {
                               .gpu_model = r.gpu_model,
                               .gpu_share_milli = milli(r.gpu_share),
                               .gpu_memory_bytes = r.gpu_memory ? r.gpu_memory->bytes : 0,
-                              .inside = inside_of(job.spec.placement.inside)});
+                              .inside = job.spec.placement.inside});
     }
   }
   for (const Phase& phase : job.phases)
@@ -332,9 +308,8 @@ const std::vector<char>* Cluster::State::open_to(const QueuedJob& job, Time now)
     at->second.assign(cells.nodes().size(), 1);
     for (const int32_t index : closing) {
       const NodeInfo& info = cells.node(index).info;
-      const auto& kept = info.kept_for;
-      const bool stays = std::find(kept.begin(), kept.end(), job.project) != kept.end();
-      at->second[static_cast<size_t>(index)] = stays || now + run <= info.closes_at ? 1 : 0;
+      const bool may = kept_for(info, job.project) || now + run <= info.closes_at;
+      at->second[static_cast<size_t>(index)] = may ? 1 : 0;
     }
   }
   return &at->second;

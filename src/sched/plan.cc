@@ -103,9 +103,7 @@ class Planner {
       if (options_.only_starts) continue;
       for (const std::string& id : state_.on_node[static_cast<size_t>(index)]) {
         Running& running = state_.running.at(id);
-        const auto& kept = info.kept_for;
-        if (running.stopping || std::find(kept.begin(), kept.end(), running.owner) != kept.end())
-          continue;
+        if (running.stopping || kept_for(info, running.project_name)) continue;
         running.stopping = true;
         ++state_.stopping;
         evicted_.push_back(&running);

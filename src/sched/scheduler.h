@@ -18,9 +18,9 @@
 namespace hearth::sched {
 
 // Where the GPUs of one task must lie.
-enum class Inside { any, numa, link };
+using Inside = InsideNode;
 // Where all tasks of a job must lie.
-enum class Level { any, spine, rack, node };
+using Level = Within;
 
 // What one process needs.
 struct TaskNeed {

@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "base/format.h"
+#include "sched/limits.h"
 #include "sched/predict.h"
 #include "sched/state.h"
 
@@ -127,10 +128,10 @@ class Engine {
       for (auto& [key, queued] : queue) {
         const auto [at, fresh] = known.try_emplace(queued.shape);
         if (fresh) {
-          const Ask& ask = cluster.ask(queued);
+          cluster.ask(queued);
+          const auto ask = within_limits(cluster, queued.job.opportunistic ? -1 : project, queued);
           at->second =
-              (queued.job.opportunistic || !cluster.quotas.over_limit(project, queued.amounts)) &&
-              place(cluster.cells, ask, cluster.choice(queued.job, now)).has_value();
+              ask && place(cluster.cells, *ask, cluster.choice(queued.job, now)).has_value();
         }
         needless_ += at->second ? 1 : 0;
       }

@@ -33,7 +33,7 @@ struct Use {
 
 struct Running {
   std::string id, job_id, pool, shape;
-  std::string owner;     // its project's name
+  std::string project_name;
   int32_t project = -1;  // who pays; -1: opportunistic
   int64_t priority = 50;
   Time queued_at, started_at, saved_at;
@@ -134,6 +134,10 @@ struct Cluster::State {
   uint64_t impossible_version_ = 0;
 };
 
+// Whether jobs of this project may stay when the node closes.
+inline bool kept_for(const NodeInfo& node, const std::string& project) {
+  return std::find(node.kept_for.begin(), node.kept_for.end(), project) != node.kept_for.end();
+}
 std::string shape_of(const QueuedJob& job);
 Amounts amounts_of(const Ask& ask);
 Amounts amounts_of(const Cells& cells, const std::vector<Grant>& grants);

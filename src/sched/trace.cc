@@ -326,14 +326,9 @@ namespace {
 
 Result<void> read_placement(const Table& table, size_t row, QueuedJob& job) {
   const auto within = table.field(row, "within");
-  if (within == "node")
-    job.within = Level::node;
-  else if (within == "rack")
-    job.within = Level::rack;
-  else if (within == "spine")
-    job.within = Level::spine;
-  else if (!within.empty() && within != "any")
-    return table.wrong(row, "within", "node, rack, spine or any");
+  const auto level = from_word<Level>(within.empty() ? "any" : within);
+  if (!level) return table.wrong(row, "within", "node, rack, spine or any");
+  job.within = *level;
   job.spread = TRY(table.number_or(row, "spread", 0, 1)) > 0;
   job.balanced = TRY(table.number_or(row, "balanced", 0, 1)) > 0;
   return {};

@@ -1,5 +1,6 @@
 """Kills of the server while gangs are stopped for others: nobody is started twice, no GPU is two
-tasks', no victim is lost, and what is done again is less than lies between two checkpoints."""
+tasks', no victim is lost, and what is done again is what came after the last whole checkpoint: at
+most two intervals, as one may be on its way when its attempt is told to end."""
 import http.client
 import os
 import random

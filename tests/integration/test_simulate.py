@@ -57,6 +57,14 @@ class Simulate(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("--jobs", done.stderr)
 
+    def test_options_that_would_do_nothing_are_refused(self):
+        for words, said in ((("--add", "n=1"), "--what-if"),
+                            (("--fill", "1.3", "--svg", "x"), "--fill"),
+                            (("--what-if", "--cluster", "1x8"), "--what-if")):
+            done = self.simulate(*words)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn(said, done.stderr)
+
     def test_jobs_lie_inside_a_switch(self):
         jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,9,2\n1,9,3\n2,9,2\n")
         found = self.answer("--jobs", jobs, "--cluster", "1x8/2")

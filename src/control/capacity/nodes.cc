@@ -1,20 +1,11 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/id.h"
 #include "control/capacity/capacity.h"
+#include "control/capacity/rows.h"
 #include "control/emit.h"
 
 namespace hearth::control {
-namespace {
-
-Error no_such_node(const std::string& name) {
-  return Error::not_found(format("there is no node '{}'", name),
-                          "`hearth node list` shows those there are");
-}
-
-}  // namespace
-
 Capacity::Capacity(Context context, Access& access, ClusterView view)
     : context_(context), access_(access), view_(std::move(view)) {}
 
@@ -119,14 +110,7 @@ Result<NodeOrder> Capacity::order(
     order = before.value_or(NodeOrder{});
     order.node = node;
     TRY(change(session, order));
-    order.changed_by = who.user;
-    order.changed_at = context_.clock.now();
-    if (before) {
-      TRY(db::Table<NodeOrder>::update(session, order));
-    } else {
-      order.id = new_id(context_.clock, context_.random);
-      TRY(db::Table<NodeOrder>::insert(session, order));
-    }
+    TRY(put_row(session, context_, who, before, order));
     TRY(emit(session, context_.clock, who.actor(), "", kind, order.id, order.version,
              to_json(order)));
     return {};

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/id.h"
 #include "control/capacity/capacity.h"
+#include "control/capacity/rows.h"
 #include "control/emit.h"
 
 namespace hearth::control {
@@ -73,19 +73,10 @@ Result<Pool> Capacity::set_pool(const Identity& who, const std::string& name, Po
   Pool made;
   TRY(context_.database.write([&](db::Session& session) -> Result<void> {
     const auto before = TRY(db::Table<Pool>::find(session, "WHERE name = $1", {name}));
-    if (if_version && (!before || before->version != *if_version))
-      return Error::conflict(format("pool {} has changed since", name),
-                             "look at it again and repeat the change");
+    TRY(check_version(before, if_version, "pool " + name));
     made = wanted;
     made.name = name;
-    made.changed_by = who.user;
-    made.changed_at = context_.clock.now();
-    made.id = before ? before->id : new_id(context_.clock, context_.random);
-    made.version = before ? before->version : 0;
-    if (before)
-      TRY(db::Table<Pool>::update(session, made));
-    else
-      TRY(db::Table<Pool>::insert(session, made));
+    TRY(put_row(session, context_, who, before, made));
     TRY(emit(session, context_.clock, who.actor(), "", "pool.set", made.id, made.version,
              to_json(made)));
     return {};

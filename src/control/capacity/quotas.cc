@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/id.h"
 #include "control/capacity/capacity.h"
+#include "control/capacity/rows.h"
 #include "control/emit.h"
 
 namespace hearth::control {
@@ -98,32 +98,36 @@ Result<void> Capacity::may_set_quota(const Identity& who, const std::string& pro
 
 Result<std::vector<QuotaStatus>> Capacity::quotas(const Identity& who) {
   const auto visible = TRY(access_.visible_projects(who));
-  std::vector<QuotaStatus> all;
+  std::map<std::string, QuotaStatus> by_project;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
-    all.clear();
+    by_project.clear();
     for (const Project& project :
          TRY(db::Table<Project>::select(session, "ORDER BY name LIMIT 10000", {}))) {
-      if (visible && std::find(visible->begin(), visible->end(), project.name) == visible->end())
-        continue;
-      QuotaStatus& one = all.emplace_back();
+      QuotaStatus& one = by_project[project.name];
       one.parent = project.parent;
       one.quota.project = project.name;
-      if (auto set = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project.name})))
-        one.quota = std::move(*set);
-      TRY(
-          session.query("SELECT state, COUNT(*) FROM jobs WHERE project = $1 AND state IN "
-                        "('queued', 'preparing', 'running', 'saving') GROUP BY state",
-                        {project.name}, [&](const db::Row& row) -> Result<void> {
-                          (row.text(0) == "queued" ? one.queued : one.running) += row.integer(1);
-                          return {};
-                        }));
     }
-    return {};
+    for (Quota& set : TRY(db::Table<Quota>::select(session, "ORDER BY project", {}))) {
+      const auto at = by_project.find(set.project);
+      if (at != by_project.end()) at->second.quota = std::move(set);
+    }
+    return session.query(
+        "SELECT project, state, COUNT(*) FROM jobs WHERE state IN "
+        "('queued', 'preparing', 'running', 'saving') GROUP BY project, state",
+        {}, [&](const db::Row& row) -> Result<void> {
+          const auto at = by_project.find(std::string(row.text(0)));
+          if (at == by_project.end()) return {};
+          (row.text(1) == "queued" ? at->second.queued : at->second.running) += row.integer(2);
+          return {};
+        });
   }));
   const auto use = view_.use();
-  for (QuotaStatus& one : all) {
-    const auto at = use.find(one.quota.project);
+  std::vector<QuotaStatus> all;
+  for (auto& [project, one] : by_project) {
+    if (visible && std::find(visible->begin(), visible->end(), project) == visible->end()) continue;
+    const auto at = use.find(project);
     fill_use(one, at == use.end() ? sched::ProjectUse{} : at->second);
+    all.push_back(std::move(one));
   }
   return all;
 }
@@ -144,21 +148,12 @@ Result<Quota> Capacity::set_quota(const Identity& who, const std::string& projec
     const auto owner = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));
     if (!owner) return Error::not_found(format("there is no project '{}'", project));
     const auto before = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project}));
-    if (if_version && (!before || before->version != *if_version))
-      return Error::conflict(format("the quota of {} has changed since", project),
-                             "look at it again and repeat the change");
+    TRY(check_version(before, if_version, "the quota of " + project));
     made = wanted;
     made.project = project;
-    made.changed_by = who.user;
-    made.changed_at = context_.clock.now();
-    made.id = before ? before->id : new_id(context_.clock, context_.random);
-    made.version = before ? before->version : 0;
     TRY(check_sum(session, owner->parent, made));
     TRY(check_sum(session, project, made));
-    if (before)
-      TRY(db::Table<Quota>::update(session, made));
-    else
-      TRY(db::Table<Quota>::insert(session, made));
+    TRY(put_row(session, context_, who, before, made));
     TRY(emit(
         session, context_.clock, who.actor(), project, "quota.set", made.id, made.version,
         format(R"({{"project":{},"weight":{:g},"guaranteed":{},"limit":{}}})", json_quote(project),

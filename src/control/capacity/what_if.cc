@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/units.h"
+#include "control/capacity/rows.h"
 #include "control/supply.h"
 #include "sched/simulate.h"
 
@@ -53,11 +54,6 @@ WhatIfOutcome outcome_of(const sched::Trace& trace, const sched::Simulated& done
   const double there = static_cast<double>(outcome.gpus) * (done.last - done.first).seconds();
   outcome.gpus_used = there > 0 ? done.gpu_seconds / there : 0;
   return outcome;
-}
-
-Error no_such_node(const std::string& name) {
-  return Error::not_found(format("there is no node '{}'", name),
-                          "`hearth node list` shows those there are");
 }
 
 Result<std::vector<NodeInfo>> changed_nodes(const std::vector<NodeInfo>& nodes,

@@ -21,7 +21,8 @@ void History::learn(const Job& ended) {
 
 sched::QueuedJob History::queued(const Job& job) const {
   sched::QueuedJob made = sched::queued_job(job);
-  const Duration ran = sched::has_run(job, job.created_at);  // by attempts that have ended
+  // By attempts that have ended: a phase that lasts counts nothing up to a time before it began.
+  const Duration ran = sched::has_run(job, job.created_at);
   if (const auto all = predictor_.predict(made, 0.5, ran))
     made.expected = Duration{std::max<int64_t>(1, all->micros - ran.micros)};
   if (!job.spec.time_limit) return made;

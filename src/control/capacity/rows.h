@@ -1,0 +1,38 @@
+// What quotas, pools and nodes have in common: rows of which there is one a name.
+#pragma once
+
+#include <optional>
+
+#include "base/format.h"
+#include "base/id.h"
+#include "control/context.h"
+#include "db/table.h"
+#include "domain/identity.h"
+
+namespace hearth::control {
+
+inline Error no_such_node(const std::string& name) {
+  return Error::not_found(format("there is no node '{}'", name),
+                          "`hearth node list` shows those there are");
+}
+
+// Errors: conflict, when the row is not of the version that the caller saw. `what`: for the words.
+template <typename T>
+Result<void> check_version(const std::optional<T>& row, std::optional<int64_t> seen,
+                           const std::string& what) {
+  if (!seen || (row && row->version == *seen)) return {};
+  return Error::conflict(what + " has changed since", "look at it again and repeat the change");
+}
+
+// Writes `row` in place of `before`, or as the first of its name, with who and when.
+template <typename T>
+Result<void> put_row(db::Session& session, Context& context, const Identity& who,
+                     const std::optional<T>& before, T& row) {
+  row.changed_by = who.user;
+  row.changed_at = context.clock.now();
+  row.id = before ? before->id : new_id(context.clock, context.random);
+  row.version = before ? before->version : 0;
+  return before ? db::Table<T>::update(session, row) : db::Table<T>::insert(session, row);
+}
+
+}  // namespace hearth::control
