@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 preset=${1:?usage: tools/build.sh PRESET [TARGET...]}
 shift
+tools/build_page.sh
 folder=build/$preset
 mkdir -p "$folder"
 log=$folder/build.log

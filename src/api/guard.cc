@@ -1,5 +1,7 @@
 #include "api/guard.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace hearth::api {
@@ -65,6 +67,25 @@ std::optional<Error> Guard::check_origin(const net::RequestHead& head) const {
   return std::nullopt;
 }
 
+// A browser sends its cookie along with whatever a page of the same host asks for, whichever port
+// that page came from (a notebook's, say). So a change by cookie needs an Origin that is this very
+// server, and a header that no page of another origin can set without being let to.
+std::optional<Error> Guard::check_page(const net::RequestHead& head) const {
+  if (auto refused = check_origin(head)) return refused;
+  if (!is_change(head.method)) return std::nullopt;
+  if (const auto origin = head.headers.get("Origin")) {
+    const std::string_view from = authority(*origin);
+    const bool ours = from == head.headers.get("Host") || from == authority(options_.url) ||
+                      std::any_of(options_.public_urls.begin(), options_.public_urls.end(),
+                                  [&](const std::string& url) { return from == authority(url); });
+    if (!ours) return Error::denied(format("a page of {} may change nothing here", *origin));
+  }
+  if (!head.headers.get("X-Hearth-Request"))
+    return Error::denied("a change by a signed-in browser needs the header X-Hearth-Request",
+                         "send it with any value; a token needs none");
+  return std::nullopt;
+}
+
 Result<Identity> Guard::identify(const net::RequestHead& head) {
   std::string token;
   bool cookie = false;
@@ -96,7 +117,7 @@ Result<Identity> Guard::identify(const net::RequestHead& head) {
                      "`hearth login` gives one; send it as Authorization: Bearer TOKEN");
   }
   if (cookie)
-    if (auto refused = check_origin(head)) return std::move(*refused);
+    if (auto refused = check_page(head)) return std::move(*refused);
   // A good token is let in however many bad ones its address has sent: it may be shared.
   auto who = services_.access.authenticate(token, head.peer, head.id);
   if (!who.ok() && who.error().code == Code::unauthenticated && !failures_.take(head.peer))

@@ -27,6 +27,8 @@ class Guard {
   std::string cookie_name() const { return cookie_name_; }
 
  private:
+  // What a change must have besides when a cookie speaks for it.
+  std::optional<Error> check_page(const net::RequestHead& head) const;
   bool known_host(std::string_view host) const;
   Services& services_;
   const Options& options_;

@@ -1,17 +1,31 @@
 #include "api/page.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
 #include "api/embedded.h"
 #include "base/bytes.h"
+#include "base/units.h"
 
 namespace hearth::api {
 namespace {
 
+// The first parts of the addresses that the page draws (web/src/app/router.tsx). Each is answered
+// with the same file, so that a view can be opened by its address; whatever else is not there.
+constexpr std::array kViews{"",        "sign-in", "jobs",     "submit", "runs",
+                            "cluster", "quotas",  "datasets", "models", "admin"};
+
+// Nothing inline, nothing from elsewhere; pictures and sound of a run's files are shown from blobs.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "media-src blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
 struct PageFile {
   std::string type, etag;
-  std::shared_ptr<const std::string> bytes;
+  std::shared_ptr<const std::string> bytes, gzip;
 };
 
 std::string media_type(std::string_view path) {
@@ -23,22 +37,42 @@ std::string media_type(std::string_view path) {
 
 const std::map<std::string, PageFile, std::less<>>& files() {
   static const auto all = [] {
+    constexpr std::string_view kCompressed = ".gz";
     std::map<std::string, PageFile, std::less<>> by_name;
-    for (const EmbeddedFile& file : page_files())
-      by_name[std::string(file.path)] = {media_type(file.path),
-                                         "\"" + sha256(file.bytes).substr(7, 16) + "\"",
-                                         std::make_shared<const std::string>(file.bytes)};
+    for (const EmbeddedFile& file : page_files()) {
+      auto bytes = std::make_shared<const std::string>(file.bytes);
+      std::string_view path = file.path;
+      const bool gzip = path.ends_with(kCompressed);
+      if (gzip) path.remove_suffix(kCompressed.size());
+      PageFile& made = by_name[std::string(path)];
+      (gzip ? made.gzip : made.bytes) = std::move(bytes);
+      if (gzip) continue;
+      made.type = media_type(path);
+      made.etag = "\"" + sha256(file.bytes).substr(7, 16) + "\"";
+    }
     return by_name;
   }();
   return all;
 }
 
 std::string_view file_of(std::string_view path) {
-  constexpr std::string_view kAssets = "/assets/";
-  if (path == "/") return "index.html";
-  if (path == "/sign-in") return "sign-in.html";
-  if (path == "/favicon.ico") return "icon.svg";
-  return path.starts_with(kAssets) ? path.substr(kAssets.size()) : "";
+  if (!path.starts_with('/')) return "";
+  path.remove_prefix(1);
+  if (path == "favicon.ico" || path == "icon.svg") return "icon.svg";
+  if (path.starts_with("assets/")) return path;
+  const std::string_view first = path.substr(0, path.find('/'));
+  const bool view = std::find(kViews.begin(), kViews.end(), first) != kViews.end();
+  return view ? "index.html" : "";
+}
+
+bool takes_gzip(const net::RequestHead& head) {
+  const auto accepted = head.headers.get("Accept-Encoding");
+  if (!accepted) return false;
+  for (const std::string_view one : split(*accepted, ',')) {
+    const std::string_view coding = trim(one);
+    if (coding.substr(0, coding.find(';')) == "gzip") return !coding.ends_with("q=0");
+  }
+  return false;
 }
 
 }  // namespace
@@ -49,18 +83,28 @@ bool is_page_path(std::string_view path) {
 
 std::optional<net::Response> page_answer(const net::RequestHead& head) {
   if (head.method != "GET" && head.method != "HEAD") return std::nullopt;
-  const auto found = files().find(file_of(head.path));
-  if (found == files().end()) return std::nullopt;
+  const std::string_view name = file_of(head.path);
+  const auto found = files().find(name);
+  if (found == files().end() || !found->second.bytes) return std::nullopt;
+  const PageFile& file = found->second;
   net::Response response;
-  response.headers.set("ETag", found->second.etag);
-  response.headers.set("Cache-Control", "no-cache");  // asked for each time, sent when it changed
+  response.headers.set("ETag", file.etag);
+  response.headers.set("Vary", "Accept-Encoding");
+  // Names below assets/ carry a digest of what is in them; the others are asked for each time, and
+  // sent when they changed.
+  response.headers.set("Cache-Control", name.starts_with("assets/")
+                                            ? "public, max-age=31536000, immutable"
+                                            : "no-cache");
   const auto known = head.headers.get("If-None-Match");
-  if (known && *known == found->second.etag) {
+  if (known && *known == file.etag) {
     response.status = 304;
     return response;
   }
-  response.headers.set("Content-Type", found->second.type);
-  response.body = found->second.bytes;
+  response.headers.set("Content-Type", file.type);
+  response.headers.set("Content-Security-Policy", kPolicy);
+  const bool gzip = file.gzip && takes_gzip(head);
+  if (gzip) response.headers.set("Content-Encoding", "gzip");
+  response.body = gzip ? file.gzip : file.bytes;
   return response;
 }
 

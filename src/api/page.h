@@ -1,5 +1,5 @@
-// The small page that shows the state of things: static files, embedded. It uses the public API
-// alone and asks for nothing outside this server.
+// The page (web/): static files, embedded. It uses the public API alone and asks for nothing
+// outside this server.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace hearth::api {
 
-// True for "/", "/sign-in", "/assets/..." and "/favicon.ico": open to everybody.
+// True for the addresses of its views ("/", "/jobs/...") and of its files ("/assets/..."): open to
+// everybody, as nothing of anybody is in them.
 bool is_page_path(std::string_view path);
 // The file for GET and HEAD of such a path, by ETag only when it changed; nothing when there is
 // none.

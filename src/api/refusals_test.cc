@@ -133,9 +133,13 @@ TEST_F(ApiTest, ASignInCodeIsGoodOnce) {
   const std::string pair = "Cookie: other=1; " + cookie.substr(0, cookie.find(';')) + "\r\n";
   EXPECT_EQ(text_of(ask("GET /api/v1/whoami", pair), "user"), "ann");
   expect_problem(ask("POST /api/v1/sessions", type, body), 401, "unauthenticated");
-  const auto foreign = ask("DELETE /api/v1/sessions", pair + "Origin: https://evil.example\r\n");
-  expect_problem(foreign, 403, "denied");
-  const auto left = ask("DELETE /api/v1/sessions", pair);
+  const std::string by_page = pair + "X-Hearth-Request: page\r\n";
+  // Another site, a page of another port of this host, and a form that no script sent.
+  for (const char* origin : {"https://evil.example", "http://127.0.0.1:1"})
+    expect_problem(ask("DELETE /api/v1/sessions", by_page + format("Origin: {}\r\n", origin)), 403,
+                   "denied");
+  expect_problem(ask("DELETE /api/v1/sessions", pair), 403, "denied");
+  const auto left = ask("DELETE /api/v1/sessions", by_page);
   EXPECT_EQ(left.status, 204);
   EXPECT_NE(left.headers.get("set-cookie").value_or("").find("Max-Age=0"), std::string::npos);
   expect_problem(ask("GET /api/v1/whoami", pair), 401, "unauthenticated");

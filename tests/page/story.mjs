@@ -1,0 +1,115 @@
+// What every story is given: a browser that is signed in, and an eye on whatever goes wrong in it.
+import {createRequire} from "node:module";
+import {readFileSync} from "node:fs";
+
+const require = createRequire(new URL("../../web/package.json", import.meta.url));
+export const {chromium} = require("playwright-core");
+const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+// A wait is a bound on a hang, never a measure of speed; sanitizers slow everything.
+export const kPatience = 60_000;
+const kWide = {width: 1440, height: 900};
+const kPhone = {width: 390, height: 844};
+
+export class Story {
+  constructor(browser, server) {
+    this.browser = browser;
+    this.server = server;
+    this.troubles = [];
+    this.expected = [];
+  }
+
+  // `phone`: 390 pixels wide. `dark`: the dark theme.
+  async open({phone = false, dark = false} = {}) {
+    this.context = await this.browser.newContext({
+      viewport: phone ? kPhone : kWide,
+      colorScheme: dark ? "dark" : "light",
+      reducedMotion: "reduce",
+      acceptDownloads: true,
+    });
+    this.page = await this.newTab();
+    return this.page;
+  }
+
+  async newTab() {
+    const page = await this.context.newPage();
+    page.setDefaultTimeout(kPatience);
+    page.on("console", (message) => {
+      if (message.type() === "error") this.troubles.push(`console: ${message.text()} ${message.location().url}`);
+    });
+    page.on("pageerror", (error) => this.troubles.push(`error: ${error.message}`));
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(this.server.url) && !url.startsWith("blob:") && !url.startsWith("data:"))
+        this.troubles.push(`a request left the server: ${url}`);
+    });
+    page.on("dialog", (dialog) => {
+      this.troubles.push(`a dialog of somebody's script: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    await page.addInitScript(() => {
+      window.broken = [];
+      document.addEventListener("securitypolicyviolation", (event) =>
+        window.broken.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+    });
+    return page;
+  }
+
+  // Signs in by a link, as a person would.
+  async signIn(options) {
+    const page = await this.open(options);
+    await page.goto(this.server.json("login", "--link").link);
+    await page.getByRole("heading", {name: "Home"}).waitFor();
+    return page;
+  }
+
+  async go(path) {
+    await this.page.goto(this.server.url + path);
+    return this.page;
+  }
+
+  // What the console will rightly say: a pattern of its text.
+  expect(pattern) {
+    this.expected.push(pattern);
+  }
+
+  // Accessibility of what is shown, by axe; through the debugger, so that the policy stays on.
+  async axe(what) {
+    const session = await this.context.newCDPSession(this.page);
+    await session.send("Runtime.evaluate", {expression: kAxe});
+    const run = `axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+      .then((found) => JSON.stringify(found.violations.map((one) => [one.id, one.help, one.nodes.slice(0, 3).map((n) => n.html + " " + (n.any[0]?.message ?? n.failureSummary ?? ""))])))`;
+    const {result, exceptionDetails} = await session.send("Runtime.evaluate", {expression: run, awaitPromise: true, returnByValue: true});
+    if (exceptionDetails) throw new Error(`axe: ${exceptionDetails.exception?.description}`);
+    const found = JSON.parse(result.value);
+    if (found.length) throw new Error(`${what}: axe found ${JSON.stringify(found, null, 1)}`);
+  }
+
+  async close() {
+    for (const page of this.context?.pages() ?? []) {
+      const broken = await page.evaluate(() => window.broken ?? []).catch(() => []);
+      this.troubles.push(...broken.map((one) => `policy: ${one}`));
+    }
+    await this.context?.close();
+    return this.troubles.filter((one) => !this.expected.some((pattern) => pattern.test(one)));
+  }
+}
+
+export function equal(found, wanted, what = "") {
+  if (JSON.stringify(found) !== JSON.stringify(wanted))
+    throw new Error(`${what}: found ${JSON.stringify(found)}, wanted ${JSON.stringify(wanted)}`);
+}
+
+export function truth(value, what) {
+  if (!value) throw new Error(what);
+}
+
+export async function until(check, what, patience = kPatience) {
+  const end = Date.now() + patience;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`it did not come: ${what}`);
+    await new Promise((go) => setTimeout(go, 100));
+  }
+}

@@ -1,0 +1,35 @@
+// Words for what went wrong, from whatever was thrown.
+import {Refused} from "../api/client";
+
+export interface Said {
+  text: string;
+  mend?: string;
+  request_id?: string;
+  fields: {path: string; line?: number; text: string; mend?: string}[];
+}
+
+export function say(error: unknown): Said {
+  if (error instanceof Refused) {
+    const {problem} = error;
+    return {
+      text: error.message,
+      mend: problem.mend,
+      request_id: problem.request_id,
+      fields: (problem.errors ?? []).map((one) => ({
+        path: one.path ?? "",
+        line: one.line || undefined,
+        text: [one.found ? `found ${one.found}` : "", one.allowed ? `allowed: ${one.allowed}` : ""]
+          .filter(Boolean)
+          .join("; "),
+        mend: one.mend,
+      })),
+    };
+  }
+  if (error instanceof TypeError)
+    return {
+      text: "The server does not answer.",
+      mend: "This goes on by itself once it does.",
+      fields: [],
+    };
+  return {text: error instanceof Error ? error.message : String(error), fields: []};
+}

@@ -1,0 +1,56 @@
+// The addresses of the page. Each view is a file of its own that is fetched when it is first shown
+// (or pointed at); the server answers with index.html for every one of them (src/api/page.cc).
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  retainSearchParams,
+} from "@tanstack/react-router";
+
+import {Home} from "../views/home";
+import {SignIn} from "../views/sign_in";
+import {NotFound, Shell, ViewFailed} from "./shell";
+import {type Search, parseSearch, stringifySearch} from "./search";
+
+const root = createRootRoute({
+  validateSearch: (search): Search => search as Search,
+  search: {middlewares: [retainSearchParams<Search>(["project"] as never)]},
+});
+const signIn = createRoute({getParentRoute: () => root, path: "/sign-in", component: SignIn});
+const shell = createRoute({getParentRoute: () => root, id: "shell", component: Shell});
+const home = createRoute({getParentRoute: () => shell, path: "/", component: Home});
+
+const view = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({getParentRoute: () => shell, path, component});
+
+const jobs = view(
+  "/jobs",
+  lazyRouteComponent(() => import("../views/jobs"), "Jobs"),
+);
+const job = view(
+  "/jobs/$job",
+  lazyRouteComponent(() => import("../views/job/index"), "JobPage"),
+);
+const jobTab = view(
+  "/jobs/$job/$tab",
+  lazyRouteComponent(() => import("../views/job/index"), "JobPage"),
+);
+
+const tree = root.addChildren([signIn, shell.addChildren([home, jobs, job, jobTab])]);
+
+export const router = createRouter({
+  routeTree: tree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  defaultNotFoundComponent: NotFound,
+  defaultErrorComponent: ViewFailed,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

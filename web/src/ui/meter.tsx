@@ -1,0 +1,25 @@
+// How much of something is taken; the words beside it carry the numbers.
+import css from "./ui.module.css";
+
+export function Meter(props: {
+  label: string;
+  whole: number;
+  parts: {value: number; kind?: "borrowed" | "reserved"}[];
+}) {
+  const whole = Math.max(
+    props.whole,
+    props.parts.reduce((sum, part) => sum + part.value, 0),
+    1e-9,
+  );
+  return (
+    <div className={css.meter} role="img" aria-label={props.label} title={props.label}>
+      {props.parts.map((part, i) => (
+        <span
+          key={i}
+          className={part.kind ? css[part.kind] : ""}
+          style={{width: `${(100 * part.value) / whole}%`}}
+        />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+// The frame of a view: its heading with actions, its tabs, its body.
+import {Link} from "@tanstack/react-router";
+import {type ReactNode, useEffect} from "react";
+
+import css from "./ui.module.css";
+
+export function Page(props: {
+  title: string; // of the document, too
+  heading?: ReactNode;
+  actions?: ReactNode;
+  tabs?: ReactNode;
+  whole?: boolean; // the body scrolls by itself (virtual lists)
+  children: ReactNode;
+}) {
+  useEffect(() => {
+    document.title = `${props.title} · Hearth`;
+  }, [props.title]);
+  return (
+    <div className={css.page}>
+      <header className={css.head}>
+        <h1>{props.heading ?? props.title}</h1>
+        {props.actions && <div className={css.actions}>{props.actions}</div>}
+      </header>
+      {props.tabs}
+      <div className={props.whole ? `${css.body} ${css.whole}` : css.body}>{props.children}</div>
+    </div>
+  );
+}
+
+// Tabs are links: each is an address of its own.
+export function Tabs(props: {
+  label: string;
+  tabs: {to: string; params?: object; name: ReactNode}[];
+}) {
+  return (
+    <nav className={css.tabs} aria-label={props.label}>
+      {props.tabs.map((tab) => (
+        <Link
+          key={tab.to}
+          to={tab.to as never}
+          params={(tab.params ?? {}) as never}
+          activeOptions={{exact: true, includeSearch: false}}
+          activeProps={{"aria-current": "page"}}
+        >
+          {tab.name}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+export function Facts(props: {children: ReactNode}) {
+  return <dl className={css.facts}>{props.children}</dl>;
+}
+
+// A name and its value; nothing where there is no value.
+export function Fact(props: {name: string; children: ReactNode}) {
+  if (props.children == null || props.children === "" || props.children === false) return null;
+  return (
+    <>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,1 @@
+export {LineageView as default} from "../lineage";
