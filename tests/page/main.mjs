@@ -3,6 +3,7 @@
 import {readdirSync, writeFileSync, mkdirSync} from "node:fs";
 import {join} from "node:path";
 
+import {checks} from "./checks.mjs";
 import {Server} from "./server.mjs";
 import {Story, chromium} from "./story.mjs";
 
@@ -39,6 +40,18 @@ async function tell(file, name, story, run, server) {
   else passed += 1;
   console.log(`${trouble ? "FAILED" : "passed"} ${file}: ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
   if (trouble) console.log(`${trouble}${said.length ? `\nbeside it: ${said.join("\n")}` : ""}\n`);
+}
+
+for (const [name, check] of Object.entries(checks)) {
+  if (wanted.length > 0 && !wanted.some((word) => `checks ${name}`.includes(word))) continue;
+  try {
+    check();
+    passed += 1;
+    console.log(`passed checks: ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED checks: ${name}\n${error.message}\n${error.stdout ?? ""}${error.stderr ?? ""}`);
+  }
 }
 
 for (const file of readdirSync(folder).filter((name) => name.endsWith(".mjs")).sort()) {

@@ -37,7 +37,12 @@ const jobTab = view(
   lazyRouteComponent(() => import("../views/job/index"), "JobPage"),
 );
 
-const tree = root.addChildren([signIn, shell.addChildren([home, jobs, job, jobTab])]);
+const submit = view(
+  "/submit",
+  lazyRouteComponent(() => import("../views/submit/index"), "Submit"),
+);
+
+const tree = root.addChildren([signIn, shell.addChildren([home, jobs, job, jobTab, submit])]);
 
 export const router = createRouter({
   routeTree: tree,

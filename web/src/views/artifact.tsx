@@ -186,14 +186,23 @@ function cell(value: unknown): string {
         : String(value);
 }
 
+// A square of numbers, perhaps with the names of its rows before them, is a confusion matrix.
+export function asMatrix(of: Tabular): {names: string[] | null; rows: number[][]} | null {
+  const {columns, rows} = of;
+  if (rows.length < 2 || rows.length > 64) return null;
+  const named = rows.every((row) => typeof row[0] === "string");
+  const numbers = rows.map((row) => (named ? row.slice(1) : row));
+  const square = numbers.every(
+    (row) => row.length === rows.length && row.every((value) => typeof value === "number"),
+  );
+  if (!square) return null;
+  const names = named ? rows.map((row) => String(row[0])) : columns;
+  return {names, rows: numbers as number[][]};
+}
+
 function Rows(props: Tabular) {
-  const square =
-    props.rows.length > 1 &&
-    props.rows.length <= 64 &&
-    props.rows.every(
-      (row) => row.length === props.rows.length && row.every((v) => typeof v === "number"),
-    );
-  if (square) return <Matrix rows={props.rows as number[][]} columns={props.columns} />;
+  const matrix = asMatrix(props);
+  if (matrix) return <Matrix rows={matrix.rows} columns={matrix.names} />;
   return (
     <div className={css.scroll}>
       <table>

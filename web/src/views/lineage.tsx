@@ -27,6 +27,14 @@ function addressOf(node: Node): string | null {
   }
 }
 
+// What tells it from others: a commit and a digest by their beginning, a path by its end.
+function nameOf(node: Node): string {
+  const id = (node.id ?? node.digest ?? "").replace(/^sha256:/, "");
+  if (node.kind === "commit" || node.kind === "code") return id.slice(0, 12) || (node.name ?? "");
+  if (node.kind === "path") return (node.name ?? "").split("/").slice(-2).join("/");
+  return node.name || id.slice(0, 12);
+}
+
 function placed(nodes: Node[], edges: Schemas["LineageEdge"][]) {
   const graph = new Graph();
   graph.setGraph({rankdir: "LR", nodesep: 16, ranksep: 56, marginx: 8, marginy: 8});
@@ -94,7 +102,7 @@ export function LineageView(props: {thing: string; project?: string}) {
                   {node.kind}
                   {node.state ? ` · ${node.state}` : ""}
                 </small>
-                <span className="cut">{node.name || node.id?.slice(0, 12)}</span>
+                <span className="cut">{nameOf(node)}</span>
               </>
             );
             const place = {
@@ -115,7 +123,7 @@ export function LineageView(props: {thing: string; project?: string}) {
                 {inside}
               </Link>
             ) : (
-              <span key={node.key} className={mine} style={place} title={node.id}>
+              <span key={node.key} className={mine} style={place} title={node.name || node.id}>
                 {inside}
               </span>
             );

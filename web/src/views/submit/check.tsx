@@ -1,0 +1,173 @@
+// What the server says of a job file before it is sent: what is wrong and where, what it would take
+// of the quota, when it would start and why not at once.
+import {keepPreviousData, useQuery} from "@tanstack/react-query";
+
+import {Refused, type Schemas, api, ask} from "../../api/client";
+import {say} from "../../app/errors";
+import {bytes, duration, toNumber} from "../../lib/format";
+import {Meter} from "../../ui/meter";
+import {Notice} from "../../ui/words";
+import {useSettled} from "../../ui/settled";
+import css from "./submit.module.css";
+
+export interface Fault {
+  path: string;
+  line?: number;
+  text: string;
+}
+interface Amounts {
+  cpus?: number;
+  gpus?: number;
+  memory_bytes?: number;
+}
+type Checked = Schemas["CheckResult"] & {
+  quota?: {project?: string; asks?: Amounts; used?: Amounts; guaranteed?: Amounts; limit?: Amounts};
+  start?: {in_seconds: number; from_seconds?: number; to_seconds?: number};
+};
+
+const kPauseMs = 350;
+
+export function useCheck(text: string, code: string) {
+  const settled = useSettled(text, kPauseMs);
+  const query = useQuery({
+    queryKey: ["check", settled, code],
+    enabled: settled.trim() !== "",
+    retry: false,
+    staleTime: 10_000,
+    refetchInterval: 20_000,
+    placeholderData: keepPreviousData,
+    queryFn: async ({signal}) => {
+      try {
+        const checked = await ask(
+          api.POST("/api/v1/jobs/check", {
+            body: settled as never,
+            bodySerializer: (body) => body as unknown as string,
+            headers: {"Content-Type": "application/yaml"},
+            signal,
+          }),
+        );
+        return {checked: checked as Checked, refused: null};
+      } catch (error) {
+        // What is wrong in the file is an answer, too.
+        if (error instanceof Refused && error.status === 400)
+          return {checked: null, refused: error};
+        throw error;
+      }
+    },
+  });
+  const refused = query.data?.refused ?? null;
+  const said = refused ? say(refused) : null;
+  const errors: Fault[] = said
+    ? said.fields.length > 0
+      ? said.fields.map((field) => ({
+          path: field.path,
+          line: field.line,
+          text: [field.text, field.mend].filter(Boolean).join(". "),
+        }))
+      : [{path: "", text: [said.text, said.mend].filter(Boolean).join(" ")}]
+    : [];
+  return {
+    errors,
+    checked: query.data?.checked ?? null,
+    error: query.error,
+    busy: query.isFetching || settled !== text,
+  };
+}
+
+export function Check(props: {check: ReturnType<typeof useCheck>}) {
+  const {checked, errors, error} = props.check;
+  return (
+    <aside className={css.check} aria-label="Before it is sent" aria-live="polite">
+      <section className="card stack">
+        <h2>Before it is sent</h2>
+        {error != null && <p className="muted">{say(error).text}</p>}
+        {errors.length > 0 && (
+          <Notice kind="bad">
+            {errors.length === 1
+              ? "One thing is wrong in the job file."
+              : `${errors.length} things are wrong in the job file.`}
+          </Notice>
+        )}
+        {checked && <Start checked={checked} />}
+        {checked && <Takes checked={checked} />}
+      </section>
+    </aside>
+  );
+}
+
+function Start(props: {checked: Checked}) {
+  const {checked} = props;
+  const {start} = checked;
+  if (!checked.runnable)
+    return (
+      <Notice kind="warn">
+        {[checked.reason?.text ?? "It could not run here.", checked.reason?.mend].join("\n")}
+      </Notice>
+    );
+  if (checked.reason?.code === "now" || (start && start.in_seconds < 1))
+    return <p className="good">It would start at once.</p>;
+  const range =
+    start?.from_seconds != null && start.to_seconds != null
+      ? ` (between ${duration(start.from_seconds)} and ${duration(start.to_seconds)})`
+      : "";
+  return (
+    <div>
+      <p>
+        {start
+          ? `It would start in about ${duration(start.in_seconds)}${range}.`
+          : "It would wait; nobody knows yet how long."}
+      </p>
+      {checked.reason?.text && <p className="muted">{checked.reason.text}</p>}
+    </div>
+  );
+}
+
+function Takes(props: {checked: Checked}) {
+  const {quota} = props.checked;
+  if (!quota?.asks) return null;
+  const rows = [
+    {
+      name: "GPUs",
+      of: (amounts?: Amounts) => amounts?.gpus,
+      text: (value: number) => String(Math.round(value * 100) / 100),
+    },
+    {
+      name: "CPUs",
+      of: (amounts?: Amounts) => amounts?.cpus,
+      text: (value: number) => String(Math.round(value * 100) / 100),
+    },
+    {name: "Memory", of: (amounts?: Amounts) => amounts?.memory_bytes, text: bytes},
+  ];
+  return (
+    <div className="stack">
+      <h3>Of the quota of {quota.project}</h3>
+      {rows.map(({name, of, text}) => {
+        const asks = toNumber(of(quota.asks) ?? 0);
+        const used = toNumber(of(quota.used) ?? 0);
+        const limit = of(quota.limit) ?? of(quota.guaranteed);
+        if (asks === 0 && limit === undefined) return null;
+        const words =
+          limit === undefined
+            ? `${text(asks)}; no limit`
+            : `${text(asks)} beside ${text(used)} of ${text(limit)}`;
+        return (
+          <div key={name}>
+            <p className="row">
+              <span className="grow">{name}</span> <span className="number">{words}</span>
+            </p>
+            {limit !== undefined && (
+              <Meter
+                label={`${name}: ${words}`}
+                whole={limit}
+                parts={[
+                  {value: used, kind: "reserved"},
+                  {value: asks, kind: used + asks > limit ? "borrowed" : undefined},
+                ]}
+              />
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
