@@ -22,7 +22,7 @@ trouble() {
 }
 
 # Everything that the page is made of.
-mapfile -t sources < <(find web -type f -not -path '*/node_modules/*' -not -path 'web/gen/*' | LC_ALL=C sort)
+mapfile -t sources < <(find web -type f -not -path '*/node_modules/*' -not -path 'web/gen/*' -not -name '*.md' -not -name '*.test.ts' | LC_ALL=C sort)
 wanted=$(digest "${sources[@]}" tools/build_page.sh)
 [[ $(said $out/made-of) != "$wanted" || ! -f $out/dist/index.html ]] || exit 0
 

@@ -111,7 +111,7 @@ export const stories = {
     const page = await story.signIn();
     await story.go(`/jobs/${ids.steps}/metrics`);
     await page.getByRole("img", {name: /^loss/}).waitFor();
-    await page.getByLabel("x", {exact: true}).selectOption("relative");
+    await page.getByLabel("x axis").selectOption("relative");
     await page.waitForURL(/x=relative/);
     await until(async () => (await page.locator("canvas").count()) >= 2, "two charts");
   },

@@ -171,7 +171,7 @@ function Top(props: {user: string; search: () => void; help: () => void}) {
           <option value={view.project}>{view.project}</option>
         )}
       </select>
-      <button type="button" className={css.search} onClick={props.search} aria-label="Search">
+      <button type="button" className={css.search} onClick={props.search}>
         <Lens size={14} aria-hidden /> <span>Search</span> <kbd>Ctrl K</kbd>
       </button>
       <span className="grow" />

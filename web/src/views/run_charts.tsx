@@ -74,6 +74,7 @@ export function RunCharts(props: {
         <label>
           x{" "}
           <select
+            aria-label="x axis"
             value={x}
             onChange={(event) =>
               change(
