@@ -18,7 +18,7 @@ const std::set<std::string_view> kForAll = {
     "listRuns",         "listModels",    "listDatasets", "listExperiments", "listDeliveries",
     "haveObjects",      "streamEvents",  "createUpload", "getUpload",       "appendUpload",
     "finishUpload",     "countImported", "listQuotas",   "listPools",       "getCluster",
-    "listReservations", "getPool",       "getNode"};
+    "listReservations", "getPool",       "getNode",      "getJobSchema",    "listTemplates"};
 // Of these, what changes nothing but what is the caller's own.
 const std::set<std::string_view> kOwn = {"deleteSession", "createToken", "haveObjects",
                                          "countImported"};
@@ -43,11 +43,9 @@ const std::map<std::string_view, std::string> kBodies = {
     {"countImported", R"({"ids":["none"]})"},
     {"syncTask", "{\"protocol\":1,\"epoch\":1}\n"},
 };
-const std::map<std::string_view, std::string> kQueries = {{"project", "default"},
-                                                          {"key", "loss"},
-                                                          {"group_by", "status"},
-                                                          {"thing", "model:tiny@1"},
-                                                          {"wait_seconds", "0"}};
+const std::map<std::string_view, std::string> kQueries = {
+    {"project", "default"}, {"key", "loss"},           {"re", "loss"},
+    {"group_by", "status"}, {"thing", "model:tiny@1"}, {"wait_seconds", "0"}};
 
 // As little JSON as the type is content with.
 std::string minimal(const Type& type) {

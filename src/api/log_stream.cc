@@ -38,7 +38,7 @@ void LogStream::add(const Source& source, const control::LogPage& page, std::str
   const bool many = std::count_if(sources_.begin(), sources_.end(), [&](const Source& s) {
                       return s.task.attempt_id == source.task.attempt_id;
                     }) > 1;
-  for (const control::LogLine& line : page.lines) {
+  for (const LogLine& line : page.lines) {
     if (request_.form == LogForm::events) {
       out += format(
           "id: {}:{}\ndata: {{\"task\":\"{}\",\"seq\":{},\"time\":\"{}\",\"attempt\":{},"

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/connect.h"
 #include "cli/job_follow.h"
+#include "domain/wire/logs.h"
 
 namespace hearth::cli {
 namespace {
@@ -153,14 +154,53 @@ Result<int> show(const Globals& globals, const std::string& name) {
 
 struct LogArgs {
   std::string job, attempt, since, grep;
-  std::optional<int64_t> rank;
+  std::optional<int64_t> rank, tail;
   bool follow = false, timestamps = false;
 };
 
+Result<void> check_tail(const LogArgs& args) {
+  if (!args.grep.empty() || !args.since.empty() || args.attempt == "all")
+    return Error::invalid("--tail goes with neither --grep, --since nor --attempt all",
+                          "`hearth job logs JOB --grep RE | tail` does");
+  if (*args.tail < 1 || *args.tail > kMostShownLines)
+    return Error::invalid(format("--tail takes 1 to {}, not {}", kMostShownLines, *args.tail));
+  return {};
+}
+
+// The last lines of one task; where they end, for whoever goes on from there.
+Result<std::string> print_tail(const Globals& globals, Server& server, const LogArgs& args) {
+  client::Query query = {{"tail", std::to_string(*args.tail)},
+                         {"rank", args.rank ? std::to_string(*args.rank) : ""},
+                         {"attempt", args.attempt},
+                         {"project", server.project()}};
+  const std::string answer =
+      TRY(server.api().get("/api/v1/jobs/" + path_part(args.job) + "/logs/lines", query));
+  const auto found =
+      TRY(from_json<LogLines>(answer, Origin::server, client::Client::kMostAnswerBytes));
+  if (globals.json) {
+    print_json(answer);
+    return std::string();
+  }
+  for (const LogLine& line : found.lines)
+    put((args.timestamps ? to_rfc3339(line.time) + " " : "") + line.text +
+        (line.partial ? "" : "\n"));
+  if (found.task_id.empty()) return std::string();
+  return format("{}:{}", found.task_id,
+                found.lines.empty() ? found.next_from - 1 : found.lines.back().seq);
+}
+
 Result<int> logs(const Globals& globals, const LogArgs& args) {
+  if (args.tail) TRY(check_tail(args));
   Server server = TRY(Server::open(globals));
+  std::string after;
+  if (args.tail) {
+    after = TRY(print_tail(globals, server, args));
+    if (!args.follow) return kExitOk;
+  }
   client::Query query;
-  query.emplace_back("rank", args.rank ? std::to_string(*args.rank) : "");
+  // The tail is that of one task, and so is what follows it.
+  const auto rank = args.tail ? std::optional(args.rank.value_or(0)) : args.rank;
+  query.emplace_back("rank", rank ? std::to_string(*rank) : "");
   query.emplace_back("attempt", args.attempt);
   query.emplace_back("since", args.since);
   query.emplace_back("grep", args.grep);
@@ -168,6 +208,7 @@ Result<int> logs(const Globals& globals, const LogArgs& args) {
     const Job job = TRY(server.job(args.job));
     LogView view;
     view.query = query;
+    view.after = after;
     view.timestamps = args.timestamps;
     const Job ended = TRY(follow_job(globals, job, view));
     say_end(ended);
@@ -322,6 +363,7 @@ void add_job_commands(Tree& tree) {
       .needs(log_args->job, "JOB", "id or name")
       .flag(log_args->follow, "--follow,-f", "goes on until the job ends")
       .option(log_args->rank, "--rank", "N", "of this task alone")
+      .option(log_args->tail, "--tail", "N", "only its last N lines; rank 0 unless said otherwise")
       .option(log_args->attempt, "--attempt", "N|all", "default: the last")
       .option(log_args->since, "--since", "T", "a time, or how long ago: 10m")
       .option(log_args->grep, "--grep", "RE", "only lines that match (RE2)")

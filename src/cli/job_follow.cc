@@ -264,6 +264,7 @@ Result<Job> follow_job(const Globals& globals, const Job& job, const LogView& vi
     query.emplace_back("follow", "1");
     const bool many = has_many_tasks(job);
     client::FollowOptions options;
+    options.after = view.after;
     options.take = [&](const client::StreamEvent& event) {
       const auto line = parse_json(event.data, client::Client::kMostAnswerBytes);
       if (line.ok()) below.print(line_of(*line, many, view.timestamps));

@@ -10,6 +10,7 @@ namespace hearth::cli {
 
 struct LogView {
   client::Query query;  // rank, attempt, since, grep
+  std::string after;    // "TASK:SEQ": the line that was printed last
   bool timestamps = false;
   bool bar = false;  // progress on stderr: drawn on a terminal, else a line now and then
 };

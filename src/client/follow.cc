@@ -21,7 +21,7 @@ bool gone_for_now(const Error& error) {
 
 Result<void> follow(Client& client, const std::string& path, const Query& query,
                     const FollowOptions& options) {
-  std::string last_id;
+  std::string last_id = options.after;
   bool ended = false, reached = false;
   int tries = 0;
   for (;;) {

@@ -14,6 +14,7 @@ struct StreamEvent {
 };
 
 struct FollowOptions {
+  std::string after;  // id of the last event that is here already
   // False ends the stream.
   std::function<bool(const StreamEvent&)> take;
   // The connection is lost and is tried again; for a word to the user. `tries` counts from 1.

@@ -11,6 +11,7 @@
 
 #include "control/context.h"
 #include "domain/identity.h"
+#include "domain/wire/logs.h"
 #include "domain/wire/sync.h"
 
 namespace hearth::control {
@@ -18,22 +19,30 @@ namespace hearth::control {
 struct LogQuery {
   std::string task_id;
   int64_t after_seq = 0;  // lines with a greater seq
+  // So many records before that are looked at too, for the beginning of a line that ends behind it.
+  int64_t look_back = 0;
   std::optional<Time> since;
   std::string grep;           // RE2
   int64_t most_lines = 1000;  // bound 100,000
   size_t most_bytes = 4 << 20;
-};
-struct LogLine {
-  int64_t seq = 0;  // of its last record: give it as after_seq to go on behind this line
-  Time time;
-  std::string stream;    // stdout, stderr, hearth
-  std::string text;      // bytes as written, without the LF
-  bool partial = false;  // it goes on in the next line of this stream, which may not be here yet
+  // A search ends early once it took so long: next_seq then says how far it came.
+  std::optional<Duration> most_time;
 };
 struct LogPage {
   std::vector<LogLine> lines;
-  int64_t next_seq = 0;  // give as after_seq to go on
-  bool end = false;      // the task has ended and this was all
+  // Give it as after_seq to go on. With look_back a line that is partial comes again, as all from
+  // there on, until it has its end.
+  int64_t next_seq = 0;
+  bool more = false;  // the page is full
+  bool end = false;   // the task has ended and this was all
+};
+
+// A part of one task's log, by number.
+struct LineQuery {
+  std::string task_id;
+  int64_t from_seq = 1;  // the first line at or behind it; or,
+  int64_t tail = 0;      // above 0: the last so many
+  int64_t most_lines = 1000;
 };
 
 struct IngestOptions {
@@ -59,6 +68,10 @@ class Ingest {
   // Lines in the order of their seq. A segment that is damaged stands in the page as one line of
   // stream `hearth` that says so. The caller has checked who may read.
   Result<LogPage> read_log(const LogQuery& query);
+  // What stands at a number, in a log of any length: the index of segments is asked, and the blocks
+  // are read that hold it. Less than was asked for when it is over kMostShownBytes. Of the answer,
+  // who the task is stays empty.
+  Result<LogLines> read_lines(const LineQuery& query);
   // Compresses what is open of a task into an object and a row of log_segments; called by a loop.
   Result<void> seal(const std::string& task_id);
   // The thread that syncs logs (sync() needs it) and the one that seals and compacts.

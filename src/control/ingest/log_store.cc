@@ -13,7 +13,7 @@ constexpr std::string_view kEnd = ".frames";
 
 // Where a frame of the open file stands, to find a seq without reading it all.
 struct FrameAt {
-  uint64_t last_seq = 0;
+  uint64_t first_seq = 0, last_seq = 0;
   int64_t offset = 0;
 };
 
@@ -42,7 +42,8 @@ Result<Checked> check(std::span<const std::byte> bytes, uint64_t mark) {
         return refused(
             at, format("it begins at {}, {} is here already", frame.first_seq, checked.last_seq));
       first_new = std::min(first_new, at);
-      checked.frames.push_back({frame.last_seq, static_cast<int64_t>(at - first_new)});
+      checked.frames.push_back(
+          {frame.first_seq, frame.last_seq, static_cast<int64_t>(at - first_new)});
       checked.last_seq = frame.last_seq;
     } else if (!checked.frames.empty()) {
       return refused(at, "the sequence goes back");
@@ -183,7 +184,7 @@ Result<void> LogStore::load(Log& log, const std::string& task_id) {
     log.size = static_cast<int64_t>(tail.whole_bytes);
     for (size_t at = 0; at < tail.whole_bytes;) {
       const track::Frame frame = track::read_frame(bytes.subspan(at)).frame;
-      log.frames.push_back({frame.last_seq, static_cast<int64_t>(at)});
+      log.frames.push_back({frame.first_seq, frame.last_seq, static_cast<int64_t>(at)});
       at += frame.bytes.size();
     }
     last = std::max(sealed, tail.next_seq - 1);
@@ -234,7 +235,7 @@ Result<uint64_t> LogStore::append(const std::string& task_id, std::span<const st
                                   "look into the server's log for the reason");
       TRY(write(*log, checked.bytes));
       for (const FrameAt& at : checked.frames)
-        log->frames.push_back({at.last_seq, begin + at.offset});
+        log->frames.push_back({at.first_seq, at.last_seq, begin + at.offset});
       log->last_seq = wanted;
     }
   }
@@ -304,6 +305,19 @@ Result<uint64_t> LogStore::mark(const std::string& task_id) {
   }
   const std::lock_guard lock(log->mutex);
   return log->synced_seq;
+}
+
+Result<LogStore::Extent> LogStore::extent(const std::string& task_id) {
+  const std::shared_ptr<Log> log = TRY(log_of(task_id));
+  Extent extent;
+  {
+    const Claim claim(log);
+    TRY(load(*log, task_id));
+    if (!log->frames.empty()) extent.first_open = log->frames.front().first_seq;
+  }
+  const std::lock_guard lock(log->mutex);
+  extent.last = log->synced_seq;
+  return extent;
 }
 
 Result<Bytes> LogStore::read(const std::string& task_id, uint64_t after_seq) {

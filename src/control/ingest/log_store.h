@@ -44,6 +44,11 @@ class LogStore {
   Result<uint64_t> mark(const std::string& task_id);
   // Whole frames with records after `after_seq`, from the open file alone.
   Result<Bytes> read(const std::string& task_id, uint64_t after_seq);
+  // The first number in the open file, 0 when it is empty, and the last that is durable.
+  struct Extent {
+    uint64_t first_open = 0, last = 0;
+  };
+  Result<Extent> extent(const std::string& task_id);
   int64_t open_bytes(const std::string& task_id);
 
   // Sealing: the open file's frames and the last seq in them; then, once those are kept elsewhere,

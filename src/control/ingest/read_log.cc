@@ -16,6 +16,7 @@ constexpr int64_t kMostLines = 100'000;
 constexpr size_t kMostPageBytes = 64 << 20;
 constexpr int64_t kMostSegments = 100'000;               // of one task
 constexpr int64_t kBatchBytes = 64 << 20;                // of segments that are searched at once
+constexpr int64_t kTimedBatchBytes = 4 << 20;            // ... when it may end early
 constexpr unsigned kMostThreads = 8;                     // of one search
 constexpr Duration kHoldPartial = Duration::seconds(2);  // the rest of a line may be on its way
 
@@ -86,9 +87,9 @@ LogLine damage_line(const SegmentRow& row, std::string_view why) {
 // Lines of one page, as records come in.
 class Page {
  public:
-  Page(const LogQuery& query, Time now) : query_(query), now_(now) {
-    seen_ = done_ = static_cast<uint64_t>(query.after_seq);
-  }
+  Page(const LogQuery& query, Time now) : query_(query), now_(now) { seen_ = done_ = first_seen(); }
+  // Records behind it are wanted.
+  uint64_t seen() const { return seen_; }
   bool full() const {
     return static_cast<int64_t>(page_.lines.size()) >= query_.most_lines ||
            bytes_ >= query_.most_bytes;
@@ -105,27 +106,37 @@ class Page {
   }
   void add_damage(const SegmentRow& row, std::string_view why) {
     log_error("log segment {}: {}", row.digest, why);
-    page_.lines.push_back(damage_line(row, why));
     seen_ = done_ = std::max(seen_, row.last_seq);
+    if (row.last_seq > after()) page_.lines.push_back(damage_line(row, why));
   }
   // `ended`: no line will come any more.
   LogPage finish(bool ended) {
+    page_.more = full();
+    // Who looks back finds the beginning of a line again, and is given it whole with the next page.
+    const bool looks_back = query_.look_back > 0;
+    const bool may_give = !looks_back || !full();
+    bool give = may_give && (ended || full());
     // A line without an end waits for it, unless others behind it are shown already, or it is old.
-    bool give = ended || full();
     track::LineJoiner copy = joiner_;
     copy.finish([&](const track::Line& line) {
-      give = give || line.seq <= last_given_ || now_ - line.time >= kHoldPartial;
+      give = give || (may_give && (line.seq <= last_given_ || now_ - line.time >= kHoldPartial));
     });
     const bool held = !give && !joiner_.idle();
+    uint64_t next = std::max(done_, last_given_);
+    if (give) next = looks_back && !ended ? done_ : std::max(seen_, done_);
     if (give) joiner_.finish([&](const track::Line& line) { put(line); });
-    page_.next_seq = static_cast<int64_t>(std::max(done_, last_given_));
-    if (give) page_.next_seq = static_cast<int64_t>(std::max(seen_, done_));
-    page_.end = ended && !full() && !held;
+    page_.next_seq = std::max(static_cast<int64_t>(next), query_.after_seq);
+    page_.end = ended && !page_.more && !held;
     return std::move(page_);
   }
 
  private:
+  uint64_t after() const { return static_cast<uint64_t>(query_.after_seq); }
+  uint64_t first_seen() const {
+    return after() - std::min(after(), static_cast<uint64_t>(query_.look_back));
+  }
   void put(const track::Line& line) {
+    if (line.last_seq <= after()) return;  // looked at for the beginning of another
     last_given_ = std::max(last_given_, line.last_seq);
     bytes_ += line.bytes.size();
     page_.lines.push_back({static_cast<int64_t>(line.last_seq), line.time,
@@ -148,28 +159,43 @@ track::Range range_of(const LogQuery& query, uint64_t after_seq) {
   return range;
 }
 
-Result<LogPage> plain_page(objects::Objects& objects, const LogQuery& query,
-                           const std::vector<SegmentRow>& rows, std::span<const std::byte> open,
-                           bool ended, Time now) {
-  Page page(query, now);
-  for (const SegmentRow& row : rows) {
-    if (page.full()) break;
-    OpenSegment segment;
-    open_segment(objects, row, segment);
-    if (segment.reader) {
-      const auto walked = segment.reader->each(
-          range_of(query, static_cast<uint64_t>(query.after_seq)),
-          [&](const track::Record& record) -> Result<bool> { return page.add(record); });
-      if (!walked.ok()) segment.damage = walked.error().detail;
-    }
-    if (!segment.damage.empty()) page.add_damage(row, segment.damage);
+void add_segment(objects::Objects& objects, const LogQuery& query, const SegmentRow& row,
+                 Page& page) {
+  OpenSegment segment;
+  open_segment(objects, row, segment);
+  if (segment.reader) {
+    const auto walked = segment.reader->each(
+        range_of(query, page.seen()),
+        [&](const track::Record& record) -> Result<bool> { return page.add(record); });
+    if (!walked.ok()) segment.damage = walked.error().detail;
   }
-  TRY(track::each_frame(open, [&](const track::Frame& frame) -> Result<void> {
-    for (const track::Record& record : frame)
-      if (!page.add(record)) break;
+  if (!segment.damage.empty()) page.add_damage(row, segment.damage);
+}
+
+Result<void> add_sealed(Context& context, const LogQuery& query, Page& page) {
+  std::vector<SegmentRow> rows;
+  TRY(context.database.read([&](db::Session& session) -> Result<void> {
+    rows = TRY(segments_after(session, query.task_id, page.seen()));
     return {};
   }));
-  return page.finish(ended);
+  for (const SegmentRow& row : rows) {
+    if (page.full()) break;
+    add_segment(context.objects, query, row, page);
+  }
+  return {};
+}
+
+// Frame by frame, no further than the page needs.
+Result<void> add_open(std::span<const std::byte> bytes, Page& page) {
+  while (!bytes.empty() && !page.full()) {
+    const track::FrameRead read = track::read_frame(bytes);
+    if (read.state != track::FrameState::whole)
+      return Error::internal(format("the open log is damaged: {}", read.reason));
+    for (const track::Record& record : read.frame)
+      if (!page.add(record)) break;
+    bytes = bytes.subspan(read.frame.bytes.size());
+  }
+  return {};
 }
 
 // Reads a batch of segments with several threads, in place.
@@ -252,15 +278,18 @@ class Grep {
 
 Result<LogPage> grep_page(objects::Objects& objects, const LogQuery& query,
                           std::span<const SegmentRow> rows, std::span<const std::byte> open,
-                          bool ended) {
+                          bool ended, Clock& clock) {
   TRY(track::Pattern::compile(query.grep));  // before anything is read
   Grep grep(objects, query);
+  const Time begun = clock.steady();
+  const int64_t batch_bytes = query.most_time ? kTimedBatchBytes : kBatchBytes;
   while (!rows.empty() && !grep.full()) {
     size_t count = 0;
-    for (int64_t bytes = 0; count < rows.size() && (count == 0 || bytes < kBatchBytes); ++count)
+    for (int64_t bytes = 0; count < rows.size() && (count == 0 || bytes < batch_bytes); ++count)
       bytes += rows[count].size_bytes;
     TRY(grep.batch(rows.first(count)));
     rows = rows.subspan(count);
+    if (query.most_time && clock.steady() - begun >= *query.most_time) return grep.finish(false);
   }
   if (!grep.full()) TRY(grep.open_file(open));
   return grep.finish(ended);
@@ -273,25 +302,36 @@ Result<LogPage> Ingest::read_log(const LogQuery& wanted) {
   query.after_seq = std::max(query.after_seq, int64_t{0});
   query.most_lines = std::clamp(query.most_lines, int64_t{1}, kMostLines);
   query.most_bytes = std::clamp(query.most_bytes, size_t{1}, kMostPageBytes);
-  const auto after = static_cast<uint64_t>(query.after_seq);
+  query.look_back = std::clamp(query.look_back, int64_t{0}, kMostLines);
   Context& context = state_->context;
   Task task;
-  const auto look = [&](db::Session& session) -> Result<void> {
-    task = TRY(db::Table<Task>::need(session, query.task_id));
-    return {};
-  };
-  // The task first: once it has ended all its lines are here. Then the open file, then the
-  // segments: what is sealed in between is in both, never in neither.
-  TRY(context.database.read(look));
-  const Bytes open = TRY(state_->logs.read(query.task_id, after));
-  std::vector<SegmentRow> rows;
+  // The task first: once it has ended all its lines are here.
   TRY(context.database.read([&](db::Session& session) -> Result<void> {
-    rows = TRY(segments_after(session, query.task_id, after));
+    task = TRY(db::Table<Task>::need(session, query.task_id));
     return {};
   }));
   const bool ended = finished(task.state);
-  if (!query.grep.empty()) return grep_page(context.objects, query, rows, open, ended);
-  return plain_page(context.objects, query, rows, open, ended, context.clock.now());
+  if (!query.grep.empty()) {
+    // Then the open file, then the segments: what is sealed in between is in both, never in
+    // neither.
+    const auto after = static_cast<uint64_t>(query.after_seq);
+    const Bytes open = TRY(state_->logs.read(query.task_id, after));
+    std::vector<SegmentRow> rows;
+    TRY(context.database.read([&](db::Session& session) -> Result<void> {
+      rows = TRY(segments_after(session, query.task_id, after));
+      return {};
+    }));
+    return grep_page(context.objects, query, rows, open, ended, context.clock);
+  }
+  // As there; but the open file is left alone where the segments fill the page.
+  Page page(query, context.clock.now());
+  TRY(add_sealed(context, query, page));
+  if (!page.full()) {
+    const Bytes open = TRY(state_->logs.read(query.task_id, page.seen()));
+    TRY(add_sealed(context, query, page));
+    TRY(add_open(open, page));
+  }
+  return page.finish(ended);
 }
 
 }  // namespace hearth::control

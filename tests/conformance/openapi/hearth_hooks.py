@@ -215,7 +215,7 @@ BODIES = {
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
-           "experiment_id": "", "q": "lo"}
+           "experiment_id": "", "q": "lo", "re": "loss|[0-9]+"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
 CLOSING = {"cordonNode", "drainNode"}
 DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",
