@@ -5,6 +5,7 @@
 
 #include "api/answer.h"
 #include "api/world_test.h"
+#include "domain/schema.h"
 
 namespace hearth::api {
 namespace {
@@ -270,6 +271,32 @@ TEST_F(ApiTest, AnAnswerFromMemoryIsNeverStale) {
   for (const Token& token : tokens)
     control::need(world_.access->revoke_token(world_.member, token.id));
   expect_problem(as(second, get), 401, "unauthenticated");
+}
+
+TEST_F(ApiTest, TheSchemaOfAJobFileIsTheOneOfTheDocs) {
+  start();
+  const auto answer = as(stranger_, "GET /api/v1/schema/job");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.get("content-type"), "application/json");
+  EXPECT_TRUE(answer.body == job_file_schema());
+  EXPECT_NE(answer.body.find("\"description\""), std::string::npos);
+}
+
+TEST_F(ApiTest, ATemplateIsSubmittedByItsDigest) {
+  start();
+  const auto answer = as(member_, "GET /api/v1/templates");
+  EXPECT_EQ(answer.status, 200);
+  const Node list = control::need(parse_json(answer.body));
+  size_t with_code = 0;
+  for (const Node& item : list.find("items")->items) {
+    const auto one = control::need(from_node<JobTemplate>(item));
+    with_code += one.code_digest.empty() ? 0 : 1;
+    const auto made = as(member_, "POST /api/v1/jobs?code_digest=" + one.code_digest, one.job_yaml,
+                         "Content-Type: application/yaml\r\n");
+    EXPECT_EQ(made.status, 201) << made.body;
+    EXPECT_EQ(text_of(made, "code_digest"), one.code_digest);
+  }
+  EXPECT_EQ(with_code, 2u);
 }
 
 TEST_F(ApiTest, EventsStreamWhatOneMaySee) {

@@ -13,6 +13,7 @@
 #include "control/jobs/jobs.h"
 #include "control/records/records.h"
 #include "control/tracking/tracking.h"
+#include "domain/job_template.h"
 #include "domain/wire/api.h"
 #include "net/server.h"
 
@@ -33,6 +34,7 @@ struct Services {
   control::Ingest& ingest;
   control::Records& records;
   control::Tracking& tracking;
+  std::vector<JobTemplate> templates;
   std::function<std::string()> metrics_text;
   // Why nothing is written, if so; `internal` when that is damage, whose words name jobs and paths.
   std::function<std::optional<Error>()> ready;

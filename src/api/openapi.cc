@@ -179,6 +179,13 @@ class Document {
     return out;
   }
 
+  static std::string_view schema_of_bytes(std::string_view type) {
+    // Neither the events of a stream nor a file of any type have a schema that could be given.
+    if (type == "text/event-stream" || type == "*/*") return "{}";
+    if (type == "application/json") return R"({"schema":{"type":"object"}})";
+    return R"({"schema":{"type":"string"}})";
+  }
+
   std::string responses(const Route& route) {
     std::string content;
     if (route.answer != nullptr) {
@@ -200,10 +207,8 @@ class Document {
       content = format(R"("application/json":{{"schema":{}}})", schema);
     }
     if (!route.answer_type.empty()) {
-      // Neither the events of a stream nor a file of any type have a schema that could be given.
-      const bool stream = route.answer_type == "text/event-stream" || route.answer_type == "*/*";
       content += format("{}{}:{}", content.empty() ? "" : ",", json_quote(route.answer_type),
-                        stream ? "{}" : R"({"schema":{"type":"string"}})");
+                        schema_of_bytes(route.answer_type));
     }
     std::string out = format(R"("{}":{{"description":"done")", route.status);
     if (!content.empty()) out += format(R"(,"content":{{{}}})", content);

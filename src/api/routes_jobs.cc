@@ -59,6 +59,11 @@ void add_submit_routes(RouteTable& table) {
       .takes_bytes("application/yaml", 4 << 20)
       .answers<CheckResult>()
       .asks("set", "with application/yaml: params.lr=0.1; may stand several times");
+  table
+      .add("GET", "/api/v1/templates", "listTemplates", "jobs",
+           "Jobs to begin with, and their forms",
+           [](Call& call) -> Result<net::Response> { return json_list(call.services.templates); })
+      .lists<JobTemplate>();
 }
 
 void add_reading_routes(RouteTable& table) {

@@ -1,4 +1,5 @@
 #include "api/answer.h"
+#include "domain/schema.h"
 #include "domain/topology.h"
 
 namespace hearth::api {
@@ -37,6 +38,15 @@ Error in_public(Error why) {
                             "`hearth status` names what is hurt and what to do");
 }
 
+// A document that is the same as long as the program runs.
+template <std::string make()>
+Result<net::Response> kept_json() {
+  static const auto text = std::make_shared<const std::string>(make());
+  net::Response response = json_text("");
+  response.body = text;
+  return response;
+}
+
 }  // namespace
 
 void add_system_routes(RouteTable& table) {
@@ -64,13 +74,13 @@ void add_system_routes(RouteTable& table) {
       .answers_bytes("text/plain");
   table
       .add("GET", "/api/openapi.json", "getOpenApi", "system", "This document",
-           [](Call&) -> Result<net::Response> {
-             static const auto text = std::make_shared<const std::string>(openapi_document());
-             net::Response response = json_text("");
-             response.body = text;
-             return response;
-           })
+           [](Call&) { return kept_json<openapi_document>(); })
       .needs(Need::open)
+      .answers_bytes("application/json");
+  table
+      .add("GET", "/api/v1/schema/job", "getJobSchema", "system",
+           "JSON Schema of the job file, for editors and forms",
+           [](Call&) { return kept_json<job_file_schema>(); })
       .answers_bytes("application/json");
   table.add("GET", "/api/v1/status", "getStatus", "system", "How the server is", status)
       .answers<ServerStatus>();

@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "base/bytes.h"
 #include "control/small_world_test.h"
+#include "control/templates.h"
 #include "domain/json.h"
 #include "executors/mock/mock_executor.h"
 #include "net/server_test.h"
@@ -60,6 +61,7 @@ class ApiTest : public ::testing::Test {
         *ingest_,
         *records_,
         *tracking_,
+        control::put_templates(world_.context(), world_.folder.path()),
         [] { return std::string("# none\n"); },
         [this] { return not_ready_; },
         [](const std::string&) -> Result<MadeFile> { return Error::unavailable("no backup"); },

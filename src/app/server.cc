@@ -24,6 +24,7 @@
 #include "control/filter_regex.h"
 #include "control/notify/notify.h"
 #include "control/retention/retention.h"
+#include "control/templates.h"
 #include "db/sqlite/sqlite.h"
 #include "domain/describe.h"
 #include "domain/topology.h"
@@ -357,6 +358,7 @@ class RunningServer : public HearthServer {
                            *ingest_,
                            *records_,
                            *tracking_,
+                           control::put_templates(context(), paths_.temporary()),
                            prometheus_text,
                            [this] { return not_ready(); },
                            [this](const std::string& id) { return backup(id); },

@@ -6,7 +6,7 @@
 #include "cli/code.h"
 #include "cli/connect.h"
 #include "cli/job_follow.h"
-#include "cli/templates.h"
+#include "domain/job_template.h"
 #include "domain/wire/api.h"
 #include "os/archive.h"
 #include "os/files.h"
@@ -230,37 +230,75 @@ Result<int> submit(const Globals& globals, const SubmitArgs& args,
 }
 
 struct NewArgs {
-  std::string name = "train", out;
+  std::string name = "train", out, directory;
   bool list = false;
 };
 
-Result<int> new_job(const NewArgs& args) {
+Result<const TemplateFolder*> find_template(const std::string& name) {
   std::vector<std::string> names;
-  Table table({"TEMPLATE", "FOR"});
-  for (const Template& known : templates()) {
-    names.emplace_back(known.name);
-    table.row({std::string(known.name), std::string(known.doc)});
+  for (const TemplateFolder& known : job_templates()) {
+    if (known.about.name == name) return &known;
+    names.push_back(known.about.name);
   }
-  if (args.list) {
-    table.print("");
-    return kExitOk;
-  }
-  for (const Template& known : templates()) {
-    if (known.name != args.name) continue;
-    if (args.out.empty()) {
-      put(known.text);
-      return kExitOk;
-    }
-    os::File file = TRY(os::File::create_new(args.out, 0644));
-    TRY(file.write(known.text));
-    std::fprintf(stderr, "Wrote %s. Then: hearth job submit %s --follow\n", args.out.c_str(),
-                 args.out.c_str());
-    return kExitOk;
-  }
-  const std::string near = nearest(args.name, names);
-  return Error::not_found(format("there is no template '{}'", args.name),
+  const std::string near = nearest(name, names);
+  return Error::not_found(format("there is no template '{}'", name),
                           near.empty() ? "`hearth job new --list` shows those there are"
                                        : format("there is '{}'", near));
+}
+
+int list_templates(const Globals& globals) {
+  Table table({"TEMPLATE", "FOR"});
+  std::string json;
+  for (const TemplateFolder& known : job_templates()) {
+    table.row({known.about.name, known.about.doc});
+    json += (json.empty() ? "[" : ",") + to_json(known.about);
+  }
+  if (globals.json)
+    print_json(json + "]");
+  else
+    table.print("");
+  return kExitOk;
+}
+
+// The job file and the code beside it, in a folder that has none of them yet.
+Result<void> write_template(const TemplateFolder& folder, const std::string& directory) {
+  const auto place = [&](const TemplateFile& file) {
+    return format("{}/{}", directory, file.name);
+  };
+  for (const TemplateFile& file : folder.files)
+    if (os::exists(place(file)))
+      return Error::of(Code::exists, format("{} is there already", place(file)),
+                       "give another directory");
+  TRY(os::make_directories(directory, 0755));
+  for (const TemplateFile& file : folder.files) {
+    TRY(os::make_directories(os::parent_of(place(file)), 0755));
+    os::File made = TRY(os::File::create_new(place(file), 0644));
+    TRY(made.write(file.bytes));
+  }
+  return {};
+}
+
+Result<int> new_job(const Globals& globals, const NewArgs& args) {
+  if (args.list) return list_templates(globals);
+  if (!args.out.empty() && !args.directory.empty())
+    return Error::invalid("--out writes one file, DIR takes all of them", "give one of the two");
+  const TemplateFolder* folder = TRY(find_template(args.name));
+  std::string written = args.out;
+  if (!args.directory.empty()) {
+    TRY(write_template(*folder, args.directory));
+    written = (std::filesystem::path(args.directory) / "job.yaml").string();
+  } else if (!args.out.empty()) {
+    os::File file = TRY(os::File::create_new(args.out, 0644));
+    TRY(file.write(folder->about.job_yaml));
+  } else if (globals.json) {
+    print_json(to_json(folder->about));
+  } else {
+    put(folder->about.job_yaml);
+  }
+  if (!written.empty())
+    std::fprintf(stderr, "Wrote %s. Then: hearth job submit %s --follow\n", written.c_str(),
+                 written.c_str());
+  return kExitOk;
 }
 
 }  // namespace
@@ -285,11 +323,12 @@ void add_job_submit_commands(Tree& tree, Group& job) {
       .does([sent, &tree] { return submit(tree.globals(), *sent, tree.tail()); });
 
   auto fresh = std::make_shared<NewArgs>();
-  job.command("new", "Prints a job file to begin with")
+  job.command("new", "A job to begin with: prints its file, or writes it and its code into DIR")
+      .may(fresh->directory, "DIR", "writes all files there, unless one of them is there")
       .option(fresh->name, "--template", "T", "which; default: train")
-      .option(fresh->out, "--out", "FILE", "writes it there, unless it is there")
+      .option(fresh->out, "--out", "FILE", "writes the job file alone, unless it is there")
       .flag(fresh->list, "--list", "shows the templates")
-      .does([fresh] { return new_job(*fresh); });
+      .does([fresh, &globals] { return new_job(globals, *fresh); });
 }
 
 }  // namespace hearth::cli

@@ -191,4 +191,18 @@ Result<void> apply_set(Node& root, std::string_view assignment) {
   return {};
 }
 
+Result<const Node*> value_at(const Node& root, std::string_view path) {
+  const Type* type = &type_of<JobSpec>();
+  const Node* node = &root;
+  for (const Step& step : TRY(steps_of(path))) {
+    type = TRY(type_below(*type, step, path));
+    if (node == nullptr) continue;
+    if (!step.name.empty())
+      node = node->find(step.name);
+    else
+      node = step.index < node->items.size() ? &node->items[step.index] : nullptr;
+  }
+  return node;
+}
+
 }  // namespace hearth

@@ -162,6 +162,8 @@ Result<void> check_runnable(const JobSpec& spec);
 // the rules of a YAML scalar, or is a list or map in brackets; what the file does not have yet is
 // added ("datasets[1].at" may add the item behind the last).
 Result<void> apply_set(Node& root, std::string_view assignment);
+// What stands at such a path of a job file's tree; null: nothing does. An error: it leads nowhere.
+Result<const Node*> value_at(const Node& root, std::string_view path);
 // The roles in order; a job without `roles` has one named "worker" with its command and resources.
 std::map<std::string, Role> roles_of(const JobSpec& spec);
 // Tasks of an attempt: the replicas of all roles.

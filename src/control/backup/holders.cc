@@ -25,6 +25,7 @@ constexpr std::array kKinds = {
     HolderKind{"checkpoint:", "checkpoint of job",
                "SELECT j.name, c.step FROM checkpoints c JOIN jobs j ON j.id = c.job_id WHERE c.id "
                "= $1"},
+    HolderKind{"template:", "code of template", "SELECT CAST($1 AS TEXT), ''"},
     HolderKind{"log:", "log of job",
                "SELECT j.name, '' FROM tasks t JOIN jobs j ON j.id = t.job_id WHERE t.id = $1"},
 };
