@@ -78,7 +78,7 @@ class ApiHandler : public net::Handler {
       return mlflow_answer(*foreign, request);
     if (const auto refused = guard_.check_host(request)) return problem(*refused, request.id);
     if (const auto refused = guard_.check_origin(request)) return problem(*refused, request.id);
-    if (auto page = page_answer(request)) return std::move(*page);
+    if (auto page = page_answer(request, options_.page_directory)) return std::move(*page);
     if (auto fast = fast_answer(request)) return std::move(*fast);
     auto match = route_table().match(request.method, request.path);
     if (match.route == nullptr) return unmatched(match, request);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -35,20 +37,28 @@ std::string media_type(std::string_view path) {
   return "image/svg+xml";
 }
 
+PageFile page_file(std::string_view path, std::string_view bytes) {
+  return {.type = media_type(path),
+          .etag = "\"" + sha256(bytes).substr(7, 16) + "\"",
+          .bytes = std::make_shared<const std::string>(bytes),
+          .gzip = nullptr};
+}
+
 const std::map<std::string, PageFile, std::less<>>& files() {
   static const auto all = [] {
     constexpr std::string_view kCompressed = ".gz";
     std::map<std::string, PageFile, std::less<>> by_name;
     for (const EmbeddedFile& file : page_files()) {
-      auto bytes = std::make_shared<const std::string>(file.bytes);
       std::string_view path = file.path;
-      const bool gzip = path.ends_with(kCompressed);
-      if (gzip) path.remove_suffix(kCompressed.size());
+      if (path.ends_with(kCompressed)) {
+        path.remove_suffix(kCompressed.size());
+        by_name[std::string(path)].gzip = std::make_shared<const std::string>(file.bytes);
+        continue;
+      }
       PageFile& made = by_name[std::string(path)];
-      (gzip ? made.gzip : made.bytes) = std::move(bytes);
-      if (gzip) continue;
-      made.type = media_type(path);
-      made.etag = "\"" + sha256(file.bytes).substr(7, 16) + "\"";
+      auto gzip = std::move(made.gzip);
+      made = page_file(path, file.bytes);
+      made.gzip = std::move(gzip);
     }
     return by_name;
   }();
@@ -63,6 +73,19 @@ std::string_view file_of(std::string_view path) {
   const std::string_view first = path.substr(0, path.find('/'));
   const bool view = std::find(kViews.begin(), kViews.end(), first) != kViews.end();
   return view ? "index.html" : "";
+}
+
+std::optional<PageFile> find_file(std::string_view name, const std::string& directory) {
+  if (directory.empty()) {
+    const auto found = files().find(name);
+    if (found == files().end() || !found->second.bytes) return std::nullopt;
+    return found->second;
+  }
+  if (name.empty() || name.find("..") != std::string_view::npos) return std::nullopt;
+  std::ifstream file(directory + "/" + std::string(name), std::ios::binary);
+  if (!file) return std::nullopt;
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return page_file(name, bytes);
 }
 
 bool takes_gzip(const net::RequestHead& head) {
@@ -81,12 +104,13 @@ bool is_page_path(std::string_view path) {
   return !file_of(path).empty();
 }
 
-std::optional<net::Response> page_answer(const net::RequestHead& head) {
+std::optional<net::Response> page_answer(const net::RequestHead& head,
+                                         const std::string& directory) {
   if (head.method != "GET" && head.method != "HEAD") return std::nullopt;
   const std::string_view name = file_of(head.path);
-  const auto found = files().find(name);
-  if (found == files().end() || !found->second.bytes) return std::nullopt;
-  const PageFile& file = found->second;
+  const auto named = find_file(name, directory);
+  if (!named) return std::nullopt;
+  const PageFile& file = *named;
   net::Response response;
   response.headers.set("ETag", file.etag);
   response.headers.set("Vary", "Accept-Encoding");

@@ -14,6 +14,8 @@ namespace hearth::api {
 bool is_page_path(std::string_view path);
 // The file for GET and HEAD of such a path, by ETag only when it changed; nothing when there is
 // none.
-std::optional<net::Response> page_answer(const net::RequestHead& head);
+// With `directory` it is read from there, as it is now: for who works on the page.
+std::optional<net::Response> page_answer(const net::RequestHead& head,
+                                         const std::string& directory);
 
 }  // namespace hearth::api

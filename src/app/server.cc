@@ -370,6 +370,7 @@ class RunningServer : public HearthServer {
     api_options.public_urls = args_.public_urls;
     api_options.version = kVersion;
     api_options.mlflow_artifact_root = args_.mlflow_artifact_root;
+    api_options.page_directory = args_.page;
     api_options.owner_uid = static_cast<int>(geteuid());
     late_.inner = api::make_handler(std::move(services), api_options);
     TRY(ingest_->start());

@@ -23,6 +23,7 @@ struct UpArgs {
   std::string keep_deleted = "30d";     // --keep-deleted DURATION: of deleted runs
   std::string mlflow_artifact_root;     // --mlflow-artifact-root URI
   std::vector<std::string> path_roots;  // --data-root DIR: where `datasets: path` may point
+  std::string page;                     // --page DIR: the page from there, not the program's own
   bool detach = false;
   bool mock_executor = false;   // --executor mock: for tests of the API
   bool webhooks = true;         // --no-webhooks

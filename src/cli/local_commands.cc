@@ -37,6 +37,8 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
       .option(args->mlflow_artifact_root, "--mlflow-artifact-root", "URI",
               "where MLflow's clients put files by themselves; default: here")
+      .option(args->page, "--page", "DIR",
+              "serves the page from there (build/web/dist), for who works on it")
       .option(args->keep_deleted, "--keep-deleted", "DURATION",
               "a deleted run can be restored for so long; default: 30d")
       .flag(args->detach, "--detach", "in the background, once it answers")

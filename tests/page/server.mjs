@@ -25,7 +25,8 @@ export class Server {
   // On the port it had before, if any.
   async start(...more) {
     const log = openSync(join(this.root, "server.log"), "a");
-    const args = ["up", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, ...more];
+    const page = process.env.HEARTH_PAGE ? ["--page", process.env.HEARTH_PAGE] : [];
+    const args = ["up", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, ...page, ...more];
     this.process = spawn(this.program, args, {env: this.env, stdio: ["ignore", log, log]});
     closeSync(log);
     const until = Date.now() + kStartMs;
