@@ -21,7 +21,7 @@ constexpr std::array kViews{"",        "sign-in", "jobs",     "submit", "runs",
 
 // Nothing inline, nothing from elsewhere; pictures and sound of a run's files are shown from blobs.
 constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "media-src blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 

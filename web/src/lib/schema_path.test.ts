@@ -6,6 +6,7 @@ const kRoot: Schema = {
   $ref: "#/$defs/Job",
   $defs: {
     Job: {
+      oneOf: [{type: "object"}, {type: "object"}],
       properties: {
         name: {type: "string"},
         launch: {enum: ["plain", "mpi"]},

@@ -56,7 +56,10 @@ export function resolve(schema: Schema | undefined, root: Schema): Schema[] {
     }));
   }
   const many = schema.anyOf ?? schema.oneOf;
-  return many ? many.flatMap((one) => resolve(one, root)) : [schema];
+  if (!many) return [schema];
+  // Beside its properties a schema may say which of them go together.
+  const own = schema.properties ? [schema] : [];
+  return [...own, ...many.flatMap((one) => resolve(one, root))];
 }
 
 // What may stand at a path: every form it may have.

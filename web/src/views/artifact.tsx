@@ -247,7 +247,9 @@ function Matrix(props: {rows: number[][]; columns: string[] | null}) {
         {props.columns && (
           <thead>
             <tr>
-              <th />{" "}
+              <th>
+                <span className="unseen">class</span>
+              </th>{" "}
               {props.columns.map((name, i) => (
                 <th key={i} className="number">
                   {String(name)}

@@ -1,7 +1,7 @@
 // One job: what it does now, or why it does not.
 import {useMutation, useQuery, useQueryClient} from "@tanstack/react-query";
 import {Link, useNavigate, useParams} from "@tanstack/react-router";
-import {Suspense, lazy, useState} from "react";
+import {Suspense, lazy, useEffect, useRef, useState} from "react";
 
 import {type Job, api, ask} from "../../api/client";
 import {useKeys} from "../../app/keys";
@@ -34,6 +34,7 @@ export function JobPage() {
   };
   const query = useQuery(jobQuery(id));
   const job = query.data;
+  useLastLook(job);
   return (
     <Page
       title={job?.name ?? "Job"}
@@ -77,6 +78,20 @@ export function JobPage() {
       )}
     </Page>
   );
+}
+
+// What is asked for again and again while a job runs is asked for once more when it has ended.
+function useLastLook(job: Job | undefined) {
+  const queries = useQueryClient();
+  const before = useRef<boolean | undefined>(undefined);
+  const over = job ? kEnded.has(job.state) : undefined;
+  useEffect(() => {
+    if (over && before.current === false) {
+      void queries.invalidateQueries({queryKey: ["run", job?.run_id]});
+      void queries.invalidateQueries({queryKey: ["run", "charts"]});
+    }
+    before.current = over;
+  }, [over, job?.run_id, queries]);
 }
 
 function Actions(props: {job: Job}) {

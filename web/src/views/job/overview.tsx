@@ -6,7 +6,7 @@ import {useState} from "react";
 import {type Job, api, ask} from "../../api/client";
 import {run as runQuery} from "../../app/queries";
 import {say} from "../../app/errors";
-import {bytes, clock, duration, seconds_between, short, toNumber} from "../../lib/format";
+import {bytes, clock, duration, plural, seconds_between, short, toNumber} from "../../lib/format";
 import {Fact, Facts} from "../../ui/page";
 import {State, kEnded} from "../../ui/state";
 import {Time, useNow} from "../../ui/time";
@@ -70,7 +70,9 @@ export function Overview(props: {job: Job}) {
               )}
             </Fact>
             <Fact name="Command">
-              <code>{commandOf(job)}</code>
+              <pre className={css.command} tabIndex={0}>
+                {commandOf(job)}
+              </pre>
             </Fact>
             <Fact name="Code">
               {job.code_digest && (
@@ -127,8 +129,10 @@ function asks(job: Job): string {
   );
   const one = job.spec?.resources;
   return [
-    gpus ? `${gpus} GPUs` : "",
-    roles.length ? roles.join(" + ") : `${toNumber(one?.cpus ?? 1)} CPUs, ${one?.memory ?? "2GiB"}`,
+    gpus ? plural(gpus, "GPU") : "",
+    roles.length
+      ? roles.join(" + ")
+      : `${plural(toNumber(one?.cpus ?? 1), "CPU")}, ${one?.memory ?? "2GiB"}`,
   ]
     .filter(Boolean)
     .join("; ");
