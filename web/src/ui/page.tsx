@@ -22,7 +22,13 @@ export function Page(props: {
         {props.actions && <div className={css.actions}>{props.actions}</div>}
       </header>
       {props.tabs}
-      <div className={props.whole ? `${css.body} ${css.whole}` : css.body}>{props.children}</div>
+      {/* It scrolls: the keyboard must reach it even where nothing in it takes the focus. */}
+      <div
+        className={props.whole ? `${css.body} ${css.whole}` : css.body}
+        tabIndex={props.whole ? undefined : 0}
+      >
+        {props.children}
+      </div>
     </div>
   );
 }
