@@ -33,7 +33,7 @@ export function staleKeys(event: Pick<ServerEvent, "kind" | "id">): unknown[][] 
   const noun = event.kind.split(".")[0] ?? "";
   switch (noun) {
     case "job":
-      return [["jobs"], ["job", event.id], ["home"], ["cluster"]];
+      return [["jobs"], ["job", event.id], ["home"], ["cluster"], ["quotas"]];
     case "attempt":
     case "task":
       return [["job"], ["cluster"]];

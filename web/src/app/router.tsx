@@ -42,7 +42,18 @@ const submit = view(
   lazyRouteComponent(() => import("../views/submit/index"), "Submit"),
 );
 
-const tree = root.addChildren([signIn, shell.addChildren([home, jobs, job, jobTab, submit])]);
+const clusterView = lazyRouteComponent(() => import("../views/cluster/index"), "Cluster");
+const cluster = view("/cluster", clusterView);
+const clusterTab = view("/cluster/$tab", clusterView);
+const machine = view(
+  "/cluster/machines/$node",
+  lazyRouteComponent(() => import("../views/cluster/machine"), "MachinePage"),
+);
+
+const tree = root.addChildren([
+  signIn,
+  shell.addChildren([...[home, jobs, job, jobTab, submit], ...[cluster, clusterTab, machine]]),
+]);
 
 export const router = createRouter({
   routeTree: tree,

@@ -1,10 +1,12 @@
-// How much of something is taken; the words beside it carry the numbers.
+// How much of something is taken, and of that how much is used (the dark line below); the words
+// beside it carry the numbers.
 import css from "./ui.module.css";
 
 export function Meter(props: {
   label: string;
   whole: number;
   parts: {value: number; kind?: "borrowed" | "reserved"}[];
+  used?: number;
 }) {
   const whole = Math.max(
     props.whole,
@@ -20,6 +22,9 @@ export function Meter(props: {
           style={{width: `${(100 * part.value) / whole}%`}}
         />
       ))}
+      {props.used !== undefined && (
+        <i className={css.used} style={{width: `${Math.min(100, (100 * props.used) / whole)}%`}} />
+      )}
     </div>
   );
 }

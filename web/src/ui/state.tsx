@@ -1,13 +1,18 @@
 // A state is told by shape, word and colour together.
 import {
   Ban,
+  CalendarClock,
   CircleAlert,
   CircleCheck,
   CircleDashed,
+  CirclePause,
   CircleX,
+  ClockArrowDown,
   Loader,
   Save,
   Settings2,
+  Unplug,
+  Wrench,
 } from "lucide-react";
 
 import css from "./ui.module.css";
@@ -25,6 +30,14 @@ const kKinds = {
   cancelled: [Ban, "quiet"],
   killed: [Ban, "quiet"],
   warning: [CircleAlert, "warn"],
+  // of machines
+  open: [CircleCheck, "good"],
+  cordoned: [CirclePause, "warn"],
+  draining: [ClockArrowDown, "warn"],
+  drained: [Ban, "warn"],
+  reserved: [CalendarClock, "active"],
+  maintenance: [Wrench, "warn"],
+  away: [Unplug, "bad"],
 } as const;
 
 export function State(props: {state: string; word?: string}) {

@@ -1,18 +1,20 @@
 // The charts of some runs: one for each metric, drawn when in sight, all asked for in one call.
 import {keepPreviousData, useQuery} from "@tanstack/react-query";
-import {useEffect, useMemo, useRef, useState} from "react";
+import {useMemo, useState} from "react";
 
 import {api, ask} from "../api/client";
 import {type Search, useView} from "../app/search";
 import {slots} from "../lib/colours";
 import {line} from "../lib/series";
 import {Chart, type Mark, type XKind} from "../ui/chart";
+import {InSight} from "../ui/in_sight";
 import {Empty, Loading, Notice, Trouble} from "../ui/words";
 import css from "./run_charts.module.css";
 
 const kColumns = 600;
 const kAtOnce = 24; // charts asked for in one call
 const kLiveMs = 2000;
+const kChartHigh = 214; // with its title; as .card in the style
 
 export interface ChartedRun {
   id: string;
@@ -217,7 +219,7 @@ function Grid(props: {
       )}
       <div className={css.grid}>
         {keys.map((key) => (
-          <InSight key={key} height={214}>
+          <InSight key={key} className={css.card} height={kChartHigh}>
             <Chart
               title={key}
               series={series.get(key) ?? []}
@@ -232,24 +234,5 @@ function Grid(props: {
         ))}
       </div>
     </>
-  );
-}
-
-// What is out of sight keeps its place and costs nothing.
-function InSight(props: {height: number; children: React.ReactNode}) {
-  const box = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState(false);
-  useEffect(() => {
-    const watch = new IntersectionObserver(
-      (entries) => setSeen(entries.some((one) => one.isIntersecting)),
-      {rootMargin: "300px"},
-    );
-    if (box.current) watch.observe(box.current);
-    return () => watch.disconnect();
-  }, []);
-  return (
-    <div ref={box} className={css.card} style={{minHeight: props.height}}>
-      {seen && props.children}
-    </div>
   );
 }

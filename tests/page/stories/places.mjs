@@ -1,0 +1,262 @@
+// Machines, quotas, data, models and what admins do, on machines that a topology file lends.
+import {mkdirSync, writeFileSync} from "node:fs";
+import {join} from "node:path";
+import {deflateSync} from "node:zlib";
+
+import {equal, truth, until} from "../story.mjs";
+
+export const options = ["--topology", new URL("../topology.yaml", import.meta.url).pathname];
+
+const kSmall = "cpus: 0.1, memory: 64MiB";
+const held = (name, resources, more = "") => `hearth: 1
+name: ${name}
+command: "i=0; while sleep 1; do echo step=$i loss=0.$((900 - i)); i=$((i+1)); done"
+resources: {${kSmall}, ${resources}}
+${more}`;
+const gang = (name, replicas, gpus, more = "") => `hearth: 1
+name: ${name}
+launch: plain
+roles: {worker: {replicas: ${replicas}, command: sleep 900, resources: {${kSmall}, gpus: ${gpus}}}}
+${more}`;
+const kModel = (accuracy) => `hearth: 1
+name: digits
+project: vision
+command: "echo step=1 loss=0.4 accuracy=${accuracy}; ls data; mkdir -p out; echo weights ${accuracy} > out/model.txt"
+params: {lr: ${accuracy}}
+resources: {${kSmall}}
+datasets: [{name: clothes@1, at: data}]
+outputs: {models: [{path: out/model.txt, name: digits}]}
+`;
+const ids = {};
+
+// A picture of one colour, 8 by 8.
+function png(red, green, blue) {
+  const table = Array.from({length: 256}, (_, n) => {
+    for (let k = 0; k < 8; k += 1) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+    return n >>> 0;
+  });
+  const crc = (bytes) => bytes.reduce((c, byte) => (table[(c ^ byte) & 255] ^ (c >>> 8)) >>> 0, 0xffffffff) ^ 0xffffffff;
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const whole = Buffer.alloc(body.length + 8);
+    whole.writeUInt32BE(data.length, 0);
+    body.copy(whole, 4);
+    whole.writeUInt32BE(crc(body) >>> 0, body.length + 4);
+    return whole;
+  };
+  const head = Buffer.from([0, 0, 0, 8, 0, 0, 0, 8, 8, 2, 0, 0, 0]);
+  const row = Buffer.from([0, ...Array(8).fill([red, green, blue]).flat()]);
+  const rows = Buffer.concat(Array(8).fill(row));
+  const begin = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
+  return Buffer.concat([begin, chunk("IHDR", head), chunk("IDAT", deflateSync(rows)), chunk("IEND", Buffer.alloc(0))]);
+}
+
+function folder(server, name, files) {
+  const path = join(server.root, name);
+  for (const [file, content] of Object.entries(files)) {
+    mkdirSync(join(path, file, ".."), {recursive: true});
+    writeFileSync(join(path, file), content);
+  }
+  return path;
+}
+
+function people(server) {
+  for (const args of [["vision"], ["cars", "--parent", "vision"], ["speech"]]) server.hearth("project", "add", ...args);
+  server.hearth("quota", "set", "vision", "--guarantee", "gpus=6,cpus=64,H100=4", "--limit", "gpus=12");
+  server.hearth("quota", "set", "cars", "--guarantee", "gpus=2");
+  server.hearth("quota", "set", "speech", "--guarantee", "gpus=1,memory=64GiB", "--limit", "gpus=4", "--weight", "2");
+  server.hearth("user", "add", "ann", "--role", "maintainer", "--project", "vision");
+  server.hearth("user", "add", "bob", "--role", "viewer", "--project", "speech");
+}
+
+function data(server) {
+  const first = {"train/red.png": png(200, 30, 30), "train/blue.png": png(30, 60, 200), "labels.csv": "file,label\nred.png,shirt\nblue.png,coat\n"};
+  server.hearth("dataset", "add", folder(server, "clothes-1", first), "--name", "clothes", "--project", "vision", "--tag", "first");
+  const more = {...first, "train/green.png": png(20, 160, 60), "notes.txt": "<img src=x onerror=alert(1)>\n"};
+  server.hearth("dataset", "add", folder(server, "clothes-2", more), "--name", "clothes", "--project", "vision", "--tag", "latest");
+  for (const accuracy of ["0.81", "0.93"]) server.hearth("job", "wait", server.submit(kModel(accuracy)));
+  server.hearth("model", "alias", "digits", "prod", "1", "--project", "vision");
+}
+
+function work(server) {
+  ids.bert = server.submit(gang("bert", 2, 2, "project: vision\npool: train\n"));
+  ids.half = server.submit(held("half", "gpus: 1, gpu_share: 0.5, gpu_model: [L4]", "project: speech\n"));
+  ids.other = server.submit(held("other-half", "gpus: 1, gpu_share: 0.25, gpu_model: [L4]", "project: speech\n"));
+  ids.tune = server.submit(held("tune", "gpus: 2, gpu_model: [H100]", "project: cars\n"));
+  ids.wide = server.submit(held("wide", "gpus: 3", "project: speech\n"));
+  ids.cpu = server.submit(held("etl", "gpus: 0", "pool: cpu\n"));
+  ids.big = server.submit(gang("big", 1, 8, "project: default\n"));
+  ids.over = server.submit(held("over", "gpus: 4", "project: speech\n"));
+}
+
+export async function prepare(server) {
+  people(server);
+  data(server);
+  work(server);
+  for (const id of [ids.bert, ids.half, ids.tune, ids.cpu])
+    await until(() => server.json("job", "show", id).state === "running", `${id} runs`);
+  server.hearth("node", "cordon", "cpu-2", "--reason", "new disk");
+  server.hearth("reservation", "add", "demo", "--node", "small-1", "--for-project", "vision", "--from", "+2h", "--for", "4h");
+}
+
+// Signed in as somebody else.
+async function as(story, server, user, options) {
+  const page = await story.open(options);
+  await page.goto((await server.api("POST", "/api/v1/sign-in-codes", {user})).link);
+  await page.getByRole("heading", {name: "Home"}).waitFor();
+  return page;
+}
+
+const machineOf = (page, name) => page.getByRole("article", {name});
+const shows = (locator, text) => locator.getByText(text).first().waitFor();
+
+export const stories = {
+  "machines are drawn by rack, with who holds each GPU": async (story) => {
+    const page = await story.signIn();
+    await page.getByRole("link", {name: "Cluster", exact: true}).click();
+    const small = page.getByRole("region", {name: "rack-b"}).getByRole("article", {name: "small-1"});
+    await small.getByRole("link", {name: "half-1", exact: true}).waitFor();
+    await shows(small, "75% given");
+    await shows(small, "reserved for vision as demo");
+    await shows(machineOf(page, "gpu-1"), "nvlink0 300 GB/s");
+    await shows(machineOf(page, "hopper-1"), "numa1: 48 CPUs, 512 GiB");
+    await shows(machineOf(page, "cpu-2"), "cordoned by root: new disk");
+    equal(await machineOf(page, "cpu-2").locator("[data-state]").getAttribute("data-state"), "cordoned");
+    // What is used is sampled, and stands beside what is given.
+    await shows(machineOf(page, "cpu-1"), / used$/);
+    await page.getByLabel("Find machines").fill("h100");
+    await shows(page.locator("main"), "1 of 6 machines");
+    equal(await page.getByRole("article").count(), 1, "machines found");
+    truth(page.url().includes("find=h100"), "the finder is not in the address");
+  },
+
+  "by job it says where each one is": async (story) => {
+    const page = await story.signIn();
+    await story.go("/cluster?by=job");
+    const row = page.getByRole("row", {name: /bert-1/});
+    await row.getByText("vision").waitFor();
+    equal(await row.getByRole("cell").nth(3).textContent(), "4", "its GPUs");
+    await row.getByRole("button", {name: /Show/}).click();
+    await page.getByRole("article").first().getByText("bert-1").first().waitFor();
+  },
+
+  "what waits stands in its order, with why": async (story) => {
+    const page = await story.signIn();
+    await story.go("/cluster/queue");
+    await page.getByRole("row", {name: /big-1/}).getByText(/needs 8 GPUs/).waitFor();
+    await page.getByRole("row", {name: /over-1/}).getByText(/limit of 4 GPUs/).waitFor();
+    const places = (await page.getByRole("row").getByRole("cell").first().page()
+      .locator("tbody tr td:first-child").allTextContents()).map(Number);
+    equal(places, places.map((_, i) => i + 1), "places");
+  },
+
+  "a machine is closed, emptied and opened, and others see it at once": async (story, server) => {
+    const page = await story.signIn();
+    await story.go("/cluster/machines/cpu-1");
+    await page.getByRole("region", {name: "Tasks, as a table"}).getByRole("link", {name: "etl-1"}).waitFor();
+    await page.getByRole("button", {name: "Drain…"}).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("What runs may go on for").fill("soon");
+    await dialog.getByText("A time such as").waitFor();
+    truth(await dialog.getByRole("button", {name: "Drain it"}).isDisabled(), "a wrong time was taken");
+    await dialog.getByLabel("What runs may go on for").fill("2h");
+    await dialog.getByLabel("Why").fill("fans");
+    await dialog.getByText("1 job that runs there may go on until").waitFor();
+    await dialog.getByRole("button", {name: "Drain it"}).click();
+    await page.locator("h1 [data-state=draining]").waitFor();
+    await shows(page.locator("main"), "drained by root: fans");
+    await page.getByRole("button", {name: "Open again…"}).click();
+    await page.getByRole("dialog").getByRole("button", {name: "Open it"}).click();
+    await page.locator("h1 [data-state=open]").waitFor();
+    server.hearth("node", "cordon", "cpu-1");
+    await page.locator("h1 [data-state=cordoned]").waitFor();
+    server.hearth("node", "uncordon", "cpu-1");
+    await page.locator("h1 [data-state=open]").waitFor();
+  },
+
+  "the server's no is said where it was asked": async (story) => {
+    const page = await story.signIn();
+    story.expect(/409/);
+    await story.go("/cluster/machines/cpu-1");
+    await page.getByRole("button", {name: "Move…"}).click();
+    await page.getByLabel("Pool").selectOption("small");
+    await page.getByRole("button", {name: "Move it"}).click();
+    await page.getByRole("dialog").getByRole("alert").getByText(/runs? on cpu-1/).waitFor();
+  },
+
+  "an admin sets a pool's rules": async (story, server) => {
+    const page = await story.signIn();
+    await story.go("/cluster/pools");
+    const pool = page.getByRole("region", {name: "Pool small"});
+    await pool.getByRole("button", {name: "Rules…"}).click();
+    await page.getByLabel("A job runs at least").fill("10m");
+    await page.getByLabel("Takes only jobs that name it").check();
+    await page.getByRole("button", {name: "Set the rules"}).click();
+    await shows(pool, "after 10m");
+    await shows(pool, "only jobs that name it");
+    equal(server.json("pool", "show", "small").pool.minimum_run_seconds, 600);
+    await pool.getByRole("button", {name: "Default rules…"}).click();
+    await page.getByRole("button", {name: "Take its rules away"}).click();
+    await shows(pool, "after 1m");
+  },
+
+  "maintenance is planned, and ended": async (story, server) => {
+    const page = await story.signIn();
+    await story.go("/cluster/reservations");
+    await page.getByRole("row", {name: /demo/}).getByText("for vision").waitFor();
+    await page.getByRole("button", {name: "Keep machines…"}).click();
+    await page.getByLabel("Name").fill("fans");
+    await page.getByLabel("cpu-2").check();
+    await page.getByRole("button", {name: "Keep them"}).click();
+    await page.getByRole("row", {name: /fans/}).getByText(/holds/).waitFor();
+    equal(server.json("reservation", "list").find((one) => one.name === "fans").maintenance, true);
+    await page.getByRole("row", {name: /fans/}).getByRole("button", {name: "End…"}).click();
+    await page.getByRole("button", {name: "End it"}).click();
+    await page.getByRole("row", {name: /fans/}).waitFor({state: "detached"});
+  },
+
+  "what if there were more machines": async (story) => {
+    const page = await story.signIn();
+    await story.go("/cluster/what-if");
+    truth(await page.getByRole("button", {name: "What if?"}).isDisabled(), "nothing was changed");
+    await page.getByRole("button", {name: "Add machines"}).click();
+    await page.getByLabel("like", {exact: true}).selectOption("hopper-1");
+    await page.getByLabel("How many more like hopper-1").fill("2");
+    await page.reload();
+    await page.getByRole("button", {name: "What if?"}).click();
+    const row = page.getByRole("row", {name: /^GPUs 18/});
+    await row.waitFor();
+    equal(await row.getByRole("cell").allTextContents(), ["18", "34", "+16"]);
+    await page.getByRole("region", {name: "Waits by project"}).getByText("speech").waitFor();
+  },
+
+  "who is no admin is not shown what only admins may": async (story, server) => {
+    const page = await as(story, server, "ann");
+    await story.go("/cluster/machines/gpu-1");
+    await page.getByRole("region", {name: "GPUs", exact: true}).waitFor();
+    equal(await page.getByRole("button", {name: "Drain…"}).count(), 0, "orders");
+    await story.go("/cluster/what-if");
+    await page.getByRole("heading", {name: "Only admins ask what if"}).waitFor();
+    // Jobs of projects that she may not see have no name.
+    await story.go("/cluster");
+    await shows(machineOf(page, "small-1"), "another's");
+  },
+
+  "each is there for eyes, hands and readers, in both themes": async (story) => {
+    const paths = ["/cluster", "/cluster?by=job", "/cluster/queue", "/cluster/pools", "/cluster/reservations",
+                   "/cluster/what-if?add=gpu-1%3D2", "/cluster/machines/gpu-1"];
+    for (const dark of [false, true]) {
+      for (const phone of [false, true]) {
+        const page = await story.signIn({dark, phone});
+        for (const path of paths) {
+          await story.go(path);
+          await page.getByRole("heading", {level: 1}).waitFor();
+          await page.waitForTimeout(600);
+          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
+        }
+        await story.context.close();
+      }
+    }
+    await story.open();
+  },
+};

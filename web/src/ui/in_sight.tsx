@@ -1,0 +1,27 @@
+// What is out of sight keeps its place and costs nothing.
+import {type ReactNode, useEffect, useRef, useState} from "react";
+
+export function InSight(props: {height: number; className?: string; children: ReactNode}) {
+  const box = useRef<HTMLDivElement>(null);
+  const [seen, setSeen] = useState(false);
+  const [height, setHeight] = useState(props.height);
+  useEffect(() => {
+    const watched = box.current;
+    const watch = new IntersectionObserver(
+      (entries) => {
+        const now = entries.some((one) => one.isIntersecting);
+        // It leaves as much room as it took.
+        if (!now && watched && watched.offsetHeight > 0) setHeight(watched.offsetHeight);
+        setSeen(now);
+      },
+      {rootMargin: "300px"},
+    );
+    if (watched) watch.observe(watched);
+    return () => watch.disconnect();
+  }, []);
+  return (
+    <div ref={box} className={props.className} style={{minHeight: seen ? undefined : height}}>
+      {seen && props.children}
+    </div>
+  );
+}
