@@ -1,9 +1,15 @@
 // What is out of sight keeps its place and costs nothing.
 import {type ReactNode, useEffect, useRef, useState} from "react";
 
-export function InSight(props: {height: number; className?: string; children: ReactNode}) {
+export function InSight(props: {
+  height: number;
+  className?: string;
+  always?: boolean; // there is so little of it that it may stand out of sight, too
+  children: ReactNode;
+}) {
   const box = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState(false);
+  const [inSight, setSeen] = useState(false);
+  const seen = inSight || props.always;
   const [height, setHeight] = useState(props.height);
   useEffect(() => {
     const watched = box.current;

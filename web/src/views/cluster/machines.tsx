@@ -18,6 +18,7 @@ import {FirstWaiting, waiting} from "./queue";
 import {Amount} from "./amount";
 
 const kRackHigh = 180; // of a rack that is not drawn yet, about
+const kDrawn = 50; // machines that are drawn in sight or not
 
 export function Machines(props: {machines: Machine[]; lent?: string}) {
   const [view, change] = useView();
@@ -140,7 +141,11 @@ function Racks(props: {machines: Machine[]; use: Use; now: number}) {
         .map((one) => (
           <section key={one.rack} aria-label={one.rack || "No rack"} className={css.rack}>
             <RackHead rack={one.rack} machines={one.machines} />
-            <InSight className={css.machines} height={kRackHigh}>
+            <InSight
+              className={css.machines}
+              height={kRackHigh}
+              always={props.machines.length <= kDrawn}
+            >
               {one.machines.map((machine) => (
                 <MachineCard key={machine.node?.name} machine={machine} {...props} />
               ))}

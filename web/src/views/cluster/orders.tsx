@@ -101,7 +101,6 @@ function Drain({machine, close}: Given) {
     close,
   );
   const jobs = new Set((machine.tasks ?? []).map((task) => task.job ?? "")).size;
-  const at = clock(Date.now() + seconds * 1000);
   const wrong = Number.isNaN(seconds) ? "A time such as 30m, 2h or 1d, or nothing." : undefined;
   return (
     <Ask
@@ -112,14 +111,7 @@ function Drain({machine, close}: Given) {
       close={close}
       wrong={wrong !== undefined}
     >
-      <p>
-        It takes nothing new.{" "}
-        {jobs === 0
-          ? "Nothing runs there."
-          : `${plural(jobs, "job")} that ${jobs === 1 ? "runs" : "run"} there ${
-              seconds > 0 ? `may go on until ${at}` : "save now"
-            }, then stop and go on elsewhere from their last checkpoint. That counts as no failure.`}
-      </p>
+      <p>It takes nothing new. {whatHappens(jobs, seconds)}</p>
       <TextField
         label="What runs may go on for"
         value={deadline}
@@ -131,6 +123,15 @@ function Drain({machine, close}: Given) {
       <Reason value={reason} set={setReason} />
     </Ask>
   );
+}
+
+function whatHappens(jobs: number, seconds: number): string {
+  if (jobs === 0) return "Nothing runs there.";
+  const until = `may go on until ${clock(Date.now() + seconds * 1000)}`;
+  const then =
+    "then stop and go on elsewhere from their last checkpoint. That counts as no failure.";
+  const who = `${plural(jobs, "job")} that ${jobs === 1 ? "runs" : "run"} there`;
+  return `${who} ${seconds > 0 ? until : "save now"}, ${then}`;
 }
 
 function Move({machine, close}: Given) {

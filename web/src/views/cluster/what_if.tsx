@@ -109,9 +109,7 @@ export default function WhatIf(props: {machines: Machine[]}) {
 function Replaying() {
   const since = useRef(Date.now());
   const seconds = Math.round((useNow() - since.current) / 1000);
-  return (
-    <Notice>{`Past jobs are replayed twice… ${Math.max(0, seconds)} s; at most 20 s or so.`}</Notice>
-  );
+  return <Notice>{`Past jobs are replayed twice… ${Math.max(0, seconds)} s of some 20 s`}</Notice>;
 }
 
 interface Part {
