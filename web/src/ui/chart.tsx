@@ -222,6 +222,7 @@ function options(of: {
         ...axis,
         values: (_, splits) => splits.map((value) => xText(value, of.x)),
         space: of.x === "time" ? 70 : 50,
+        size: 28,
       },
       {
         ...axis,

@@ -13,6 +13,7 @@ import css from "./run_charts.module.css";
 
 const kColumns = 600;
 const kAtOnce = 24; // charts asked for in one call
+const kAlone = {colour: 8, dash: 0}; // one run needs no colour of its own
 const kLiveMs = 2000;
 const kChartHigh = 214; // with its title; as .card in the style
 
@@ -189,7 +190,10 @@ function Grid(props: {
         }),
       ),
   });
-  const slot = useMemo(() => slots(ids), [ids.join()]);
+  const slot = useMemo(
+    () => (ids.length === 1 ? new Map([[ids[0], kAlone]]) : slots(ids)),
+    [ids.join()],
+  );
   const series = useMemo(() => {
     const made = new Map<string, React.ComponentProps<typeof Chart>["series"]>();
     const labels = new Map(runs.map((one) => [one.id, one.label]));
