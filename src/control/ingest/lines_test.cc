@@ -75,8 +75,9 @@ TEST_F(LinesTest, ALogWhoseBeginningIsGoneBeginsWhereItDoes) {
   send_numbered(1, 100);
   need(ingest->seal(task_id));
   send_numbered(101, 200);
-  world.write([&](db::Session& session) {
-    return session.execute("DELETE FROM log_segments WHERE task_id = $1", {task_id});
+  world.write([&](db::Session& session) -> Result<void> {
+    TRY(session.execute("DELETE FROM log_segments WHERE task_id = $1", {task_id}));
+    return {};
   });
   const LogLines page = lines({.from_seq = 1, .most_lines = 10});
   EXPECT_EQ(page.first, 101);

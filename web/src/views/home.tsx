@@ -1,6 +1,7 @@
 // What runs, what waits and why, what failed, and how full the machines are.
 import {useQuery} from "@tanstack/react-query";
 import {Link} from "@tanstack/react-router";
+import {useEffect, useState} from "react";
 
 import {type Job, type Listed, api, ask} from "../api/client";
 import {cluster, quotas, whoami} from "../app/queries";
@@ -32,6 +33,7 @@ function useJobs(filter: string, project: string | undefined) {
 export function Home() {
   const project = useProject();
   const me = useQuery(whoami());
+  const seen = useLastLook();
   const running = useJobs("state in (preparing, running, saving)", project);
   const waiting = useJobs("state = queued", project);
   const failed = useJobs("state = failed", project);
@@ -66,7 +68,13 @@ export function Home() {
                 all="state in (preparing, running, saving)"
               />
               <Jobs title="Waiting" query={waiting} none="Nothing waits." all="state = queued" />
-              <Jobs title="Failed" query={failed} none="Nothing has failed." all="state = failed" />
+              <Jobs
+                title="Failed"
+                seen={seen}
+                query={failed}
+                none="Nothing has failed."
+                all="state = failed"
+              />
               <Jobs
                 title="Ended"
                 query={done}
@@ -91,17 +99,50 @@ export function Home() {
   );
 }
 
+const kSeen = "hearth.home_seen";
+
+// When this browser showed the home view the last time before this one.
+function useLastLook(): string {
+  const [before] = useState(() => {
+    try {
+      return localStorage.getItem(kSeen) ?? "";
+    } catch {
+      return "~"; // a browser that remembers nothing: then nothing is new
+    }
+  });
+  useEffect(() => {
+    const remember = () => {
+      try {
+        localStorage.setItem(kSeen, new Date().toISOString());
+      } catch {
+        // see above
+      }
+    };
+    addEventListener("pagehide", remember);
+    return () => {
+      removeEventListener("pagehide", remember);
+      remember();
+    };
+  }, []);
+  return before;
+}
+
 function Jobs(props: {
   title: string;
   query: ReturnType<typeof useJobs>;
   none: string;
   all: string;
+  seen?: string; // what ended after it is new to the reader
 }) {
   const {data, isPending} = props.query;
+  const fresh = (data?.items ?? []).filter((job) => (job.finished_at ?? "") > (props.seen ?? "~"));
   return (
     <section className="card" aria-label={props.title}>
       <div className="row">
-        <h2 className="grow">{props.title}</h2>
+        <h2 className="grow">
+          {props.title}
+          {fresh.length > 0 && <span className="bad"> {fresh.length} since you last looked</span>}
+        </h2>
         {data && data.items.length > 0 && (
           <Link to="/jobs" search={(old) => ({...old, filter: props.all})}>
             {data.next_cursor ? "all" : plural(data.items.length, "job")}
