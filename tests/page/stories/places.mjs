@@ -237,14 +237,55 @@ export const stories = {
     equal(await page.getByRole("button", {name: "Drain…"}).count(), 0, "orders");
     await story.go("/cluster/what-if");
     await page.getByRole("heading", {name: "Only admins ask what if"}).waitFor();
+    await story.go("/quotas");
+    await page.getByRole("region", {name: "vision", exact: true}).waitFor();
+    equal(await page.getByRole("button", {name: /Edit/}).count(), 0, "quotas that she does not set");
     // Jobs of projects that she may not see have no name.
     await story.go("/cluster");
     await shows(machineOf(page, "small-1"), "another's");
   },
 
+  "quotas are a tree, with what is borrowed": async (story, server) => {
+    const page = await story.signIn();
+    await page.getByRole("link", {name: "Quotas", exact: true}).click();
+    const speech = page.getByRole("region", {name: "speech", exact: true});
+    await shows(speech, "3.75 used, 1 guaranteed, at most 4, 2.75 borrowed");
+    await shows(page.getByRole("region", {name: "cars", exact: true}), "below vision");
+    await speech.getByRole("button", {name: /Edit/}).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Memory, guaranteed").fill("much");
+    await dialog.getByText("A size such as 64GiB.").waitFor();
+    await dialog.getByLabel("Memory, guaranteed").fill("32GiB");
+    // The server's own checks stand in the dialog.
+    story.expect(/400|422/);
+    await dialog.getByLabel("GPUs, guaranteed").fill("9");
+    await dialog.getByRole("button", {name: "Set the quota"}).click();
+    await dialog.getByRole("alert").getByText("at most limit.gpus: 4").waitFor();
+    await dialog.getByLabel("GPUs, guaranteed").fill("2");
+    await dialog.getByRole("button", {name: "Set the quota"}).click();
+    await shows(speech, "3.75 used, 2 guaranteed, at most 4, 1.75 borrowed");
+    const quota = server.json("quota", "show", "speech").quota;
+    equal([quota.guaranteed, quota.weight], [{gpus: 2, memory_bytes: 32 * 2 ** 30}, 2], "what was set");
+    await speech.getByRole("link", {name: "1 waiting"}).click();
+    await page.getByRole("link", {name: "over-1"}).waitFor();
+  },
+
+  "a quota that somebody else changed meanwhile is not overwritten": async (story, server) => {
+    const page = await story.signIn();
+    await story.go("/quotas?project=cars");
+    await page.getByRole("button", {name: "Edit the quota of cars"}).click();
+    equal(await page.getByRole("main").getByRole("region").count(), 1, "projects shown");
+    server.hearth("quota", "set", "cars", "--weight", "3");
+    story.expect(/409/);
+    await page.getByLabel("Weight").fill("5");
+    await page.getByRole("button", {name: "Set the quota"}).click();
+    await page.getByRole("dialog").getByRole("alert").waitFor();
+    equal(server.json("quota", "show", "cars").quota.weight, 3);
+  },
+
   "each is there for eyes, hands and readers, in both themes": async (story) => {
     const paths = ["/cluster", "/cluster?by=job", "/cluster/queue", "/cluster/pools", "/cluster/reservations",
-                   "/cluster/what-if?add=gpu-1%3D2", "/cluster/machines/gpu-1"];
+                   "/cluster/what-if?add=gpu-1%3D2", "/cluster/machines/gpu-1", "/quotas"];
     for (const dark of [false, true]) {
       for (const phone of [false, true]) {
         const page = await story.signIn({dark, phone});

@@ -49,10 +49,17 @@ const machine = view(
   "/cluster/machines/$node",
   lazyRouteComponent(() => import("../views/cluster/machine"), "MachinePage"),
 );
+const quotas = view(
+  "/quotas",
+  lazyRouteComponent(() => import("../views/quotas"), "Quotas"),
+);
 
 const tree = root.addChildren([
   signIn,
-  shell.addChildren([...[home, jobs, job, jobTab, submit], ...[cluster, clusterTab, machine]]),
+  shell.addChildren([
+    ...[home, jobs, job, jobTab, submit],
+    ...[cluster, clusterTab, machine, quotas],
+  ]),
 ]);
 
 export const router = createRouter({

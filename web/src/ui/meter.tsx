@@ -7,6 +7,7 @@ export function Meter(props: {
   whole: number;
   parts: {value: number; kind?: "borrowed" | "reserved"}[];
   used?: number;
+  mark?: number; // a line there: what is promised
 }) {
   const whole = Math.max(
     props.whole,
@@ -22,6 +23,9 @@ export function Meter(props: {
           style={{width: `${(100 * part.value) / whole}%`}}
         />
       ))}
+      {props.mark !== undefined && (
+        <i className={css.mark} style={{left: `${Math.min(100, (100 * props.mark) / whole)}%`}} />
+      )}
       {props.used !== undefined && (
         <i className={css.used} style={{width: `${Math.min(100, (100 * props.used) / whole)}%`}} />
       )}

@@ -1,0 +1,52 @@
+import {expect, test} from "vitest";
+
+import type {QuotaStatus} from "../api/client";
+import {barsOf, treeOf} from "./quotas";
+
+const status = (project: string, parent = "", more: object = {}): QuotaStatus =>
+  ({
+    quota: {project, weight: 1, version: 0},
+    parent,
+    share: 0,
+    running: 0,
+    queued: 0,
+    ...more,
+  }) as QuotaStatus;
+const names = (all: ReturnType<typeof treeOf>) =>
+  all.map((one) => `${"-".repeat(one.depth)}${one.status.quota?.project}`);
+
+test("projects stand behind the one above them", () => {
+  const all = [status("trucks", "cars"), status("b"), status("cars", "a"), status("a")];
+  expect(names(treeOf(all))).toEqual(["a", "-cars", "--trucks", "b"]);
+  expect(names(treeOf(all, "cars"))).toEqual(["cars", "-trucks"]);
+  // The one above may be out of one's sight.
+  expect(names(treeOf([status("cars", "hidden")]))).toEqual(["cars"]);
+});
+
+test("bars end at the limit, else at what there is", () => {
+  const one = status("p", "", {
+    quota: {
+      project: "p",
+      weight: 1,
+      version: 0,
+      guaranteed: {gpus: 1, gpu_models: {H100: 1}},
+      limit: {gpus: 4},
+    },
+    used: {gpus: 3.75, cpus: 2},
+  });
+  const bars = barsOf(one, {gpus: 18, cpus: 64, memory: 100, H100: 8});
+  expect(bars.map((bar) => [bar.name, bar.used, bar.borrowed, bar.whole])).toEqual([
+    ["GPUs", 3.75, 2.75, 4],
+    ["CPUs", 2, 0, 64],
+    ["Memory", 0, 0, 100],
+    ["H100", 0, 0, 8],
+  ]);
+  expect(bars[0]?.words).toBe("3.75 used, 1 guaranteed, at most 4, 2.75 borrowed");
+});
+
+test("where there is no GPU none is told of", () => {
+  expect(barsOf(status("p"), {gpus: 0, cpus: 4, memory: 1}).map((bar) => bar.what)).toEqual([
+    "cpus",
+    "memory",
+  ]);
+});
