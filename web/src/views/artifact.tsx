@@ -5,6 +5,7 @@ import {useEffect, useState} from "react";
 
 import {Refused, type Schemas, text as fetchText} from "../api/client";
 import {bytes, short} from "../lib/format";
+import {type Tabular, asMatrix, fromCsv} from "../lib/tabular";
 import {slots} from "../lib/colours";
 import {Chart} from "../ui/chart";
 import {Loading, Notice, Trouble} from "../ui/words";
@@ -139,11 +140,6 @@ function pretty(text: string, path: string): string {
   }
 }
 
-interface Tabular {
-  columns: string[] | null;
-  rows: unknown[][];
-}
-
 function fromJson(text: string, kind: string) {
   try {
     const document = JSON.parse(text) as Partial<Tabular> & {
@@ -161,21 +157,6 @@ function fromJson(text: string, kind: string) {
   return null;
 }
 
-// Fields may be quoted, with doubled quotes inside.
-export function fromCsv(text: string): Tabular {
-  const rows = text
-    .split(/\r?\n/)
-    .filter((line) => line !== "")
-    .slice(0, kMostRows + 1)
-    .map((line) =>
-      [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
-        .slice(0, -1)
-        .map((m) => (m[1] ?? "").replace(/^"|"$/g, "").replace(/""/g, '"')),
-    );
-  const [columns, ...rest] = rows;
-  return {columns: columns ?? null, rows: rest};
-}
-
 function cell(value: unknown): string {
   return typeof value === "number"
     ? short(value)
@@ -184,20 +165,6 @@ function cell(value: unknown): string {
       : typeof value === "object"
         ? JSON.stringify(value)
         : String(value);
-}
-
-// A square of numbers, perhaps with the names of its rows before them, is a confusion matrix.
-export function asMatrix(of: Tabular): {names: string[] | null; rows: number[][]} | null {
-  const {columns, rows} = of;
-  if (rows.length < 2 || rows.length > 64) return null;
-  const named = rows.every((row) => typeof row[0] === "string");
-  const numbers = rows.map((row) => (named ? row.slice(1) : row));
-  const square = numbers.every(
-    (row) => row.length === rows.length && row.every((value) => typeof value === "number"),
-  );
-  if (!square) return null;
-  const names = named ? rows.map((row) => String(row[0])) : columns;
-  return {names, rows: numbers as number[][]};
 }
 
 function Rows(props: Tabular) {

@@ -4,6 +4,7 @@ import {useMemo} from "react";
 
 import {api, ask} from "../api/client";
 import {useView} from "../app/search";
+import {grouped} from "../lib/file_steps";
 import {bytes, plural} from "../lib/format";
 import {Time} from "../ui/time";
 import {Empty, Loading, Trouble} from "../ui/words";
@@ -11,31 +12,6 @@ import {type Artifact, Preview, artifactUrl} from "./artifact";
 import css from "./artifacts.module.css";
 
 const kMostShown = 500;
-
-// "plots/samples-0000000003.png" is step 3 of plots/samples.png.
-export function stepOf(path: string): {name: string; step: number | null} {
-  const match = /^(.*)-(\d{10})(\.[^/]*)$/.exec(path);
-  return match
-    ? {name: `${match[1]}${match[3]}`, step: Number(match[2])}
-    : {name: path, step: null};
-}
-
-interface Group {
-  name: string;
-  files: {step: number | null; artifact: Artifact}[];
-}
-
-export function grouped(artifacts: readonly Artifact[]): Group[] {
-  const groups = new Map<string, Group>();
-  for (const artifact of artifacts) {
-    const {name, step} = stepOf(artifact.path ?? "");
-    const group = groups.get(name) ?? {name, files: []};
-    group.files.push({step, artifact});
-    groups.set(name, group);
-  }
-  for (const group of groups.values()) group.files.sort((a, b) => (a.step ?? 0) - (b.step ?? 0));
-  return [...groups.values()].sort((a, b) => a.name.localeCompare(b.name));
-}
 
 export function Artifacts(props: {run: string; live?: boolean}) {
   const [view, change] = useView();
