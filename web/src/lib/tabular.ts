@@ -9,17 +9,20 @@ export interface Tabular {
 
 // Fields may be quoted, with doubled quotes inside.
 export function fromCsv(text: string): Tabular {
-  const rows = text
-    .split(/\r?\n/)
-    .filter((line) => line !== "")
-    .slice(0, kMostRows + 1)
-    .map((line) =>
-      [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
-        .slice(0, -1)
-        .map((m) => (m[1] ?? "").replace(/^"|"$/g, "").replace(/""/g, '"')),
-    );
-  const [columns, ...rest] = rows;
-  return {columns: columns ?? null, rows: rest};
+  const lines = text.split(/\r?\n/).filter((line) => line !== "");
+  const [columns, ...rows] = lines.slice(0, kMostRows + 1).map(fields);
+  return {columns: columns ?? null, rows};
+}
+
+function fields(line: string): string[] {
+  const made: string[] = [];
+  const field = /"((?:[^"]|"")*)"|[^,]*/y;
+  for (let at = 0; at <= line.length; at = field.lastIndex + 1) {
+    field.lastIndex = at;
+    const match = field.exec(line);
+    made.push(match?.[1] === undefined ? (match?.[0] ?? "") : match[1].replace(/""/g, '"'));
+  }
+  return made;
 }
 
 // A square of numbers, perhaps with the names of its rows before them, is a confusion matrix.

@@ -7,7 +7,7 @@ test("a progress bar shows what a terminal would show last", () => {
   expect(folded("done\r")).toBe("done");
 });
 
-test("links, titles and moves of a terminal leave their text; colours stay for the renderer", () => {
+test("links, titles and moves leave their text; colours stay for the renderer", () => {
   expect(clean("\u001b]8;;https://a.example\u0007click\u001b]8;;\u0007")).toBe("click");
   expect(clean("\u001b]0;title\u001b\\text\u001b[2K\u001b[1A")).toBe("text");
   expect(clean("\u001b[31mred\u001b[0m")).toBe("\u001b[31mred\u001b[0m");
