@@ -29,6 +29,7 @@ export function Chart(props: {
   series: Series[];
   x?: XKind;
   log?: boolean;
+  zero?: boolean; // y begins at 0
   smooth?: number; // 0 (none) to 0.99
   marks?: Mark[];
   range?: [number, number] | null; // of x, in its own unit; null: all, following what comes
@@ -65,6 +66,7 @@ export function Chart(props: {
         series,
         x,
         log,
+        zero: props.zero === true,
         dark,
         height,
         width: holder.clientWidth,
@@ -176,6 +178,7 @@ function options(of: {
   series: Series[];
   x: XKind;
   log: boolean;
+  zero: boolean;
   dark: boolean;
   height: number;
   width: number;
@@ -216,7 +219,10 @@ function options(of: {
       y: false,
       points: {size: 6},
     },
-    scales: {x: {time: false}, y: {distr: of.log ? 3 : 1}},
+    scales: {
+      x: {time: false},
+      y: {distr: of.log ? 3 : 1, range: of.zero && !of.log ? fromZero : undefined},
+    },
     axes: [
       {
         ...axis,
@@ -261,6 +267,10 @@ function lonely(plot: uPlot, series: number): boolean {
   return (plot.data[series] ?? []).filter((value) => value != null).length < 3;
 }
 
+function fromZero(_: uPlot, __: number | null, most: number | null): uPlot.Range.MinMax {
+  return [0, most && most > 0 ? most * 1.08 : 1];
+}
+
 function xText(value: number, kind: XKind): string {
   if (kind === "step") return short(value);
   if (kind === "relative") return duration(value / 1e6);
@@ -274,6 +284,7 @@ function drawMarks(plot: uPlot, marks: Mark[], colour: string): void {
   ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.setLineDash([4, 4]);
+  ctx.textAlign = "left";
   marks.forEach((mark, i) => {
     const x = Math.round(plot.valToPos(mark.x, "x", true));
     if (x < left || x > left + width) return;

@@ -171,6 +171,7 @@ export default function Resources(props: {job: Job}) {
               title={kind.title}
               series={series}
               x="relative"
+              zero
               range={range}
               zoom={(next) =>
                 change(
