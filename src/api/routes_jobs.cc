@@ -52,8 +52,13 @@ void add_submit_routes(RouteTable& table) {
   table
       .add("POST", "/api/v1/jobs/check", "checkJob", "jobs", "What a submit would do",
            [](Call& call) -> Result<net::Response> {
-             const auto answer = TRY(call.services.jobs.check(call.who, TRY(submit_request(call))));
-             return json(CheckResult{answer.spec, answer.runnable, answer.reason});
+             auto answer = TRY(call.services.jobs.check(call.who, TRY(submit_request(call))));
+             const std::string project = answer.spec.project;
+             const auto status = TRY(call.services.capacity.quota(call.who, project));
+             QuotaCheck quota{project, std::move(answer.asks), status.used, status.quota.guaranteed,
+                              status.quota.limit};
+             return json(CheckResult{std::move(answer.spec), answer.runnable,
+                                     std::move(answer.reason), std::move(quota), answer.start});
            })
       .takes<SubmitBody>()
       .takes_bytes("application/yaml", 4 << 20)
@@ -144,8 +149,11 @@ void add_changing_routes(RouteTable& table) {
       .add("POST", "/api/v1/jobs/{job}/retry", "retryJob", "jobs", "Tries an ended job again",
            [](Call& call) -> Result<net::Response> {
              TRY(check_version(call));
-             return versioned(TRY(call.services.jobs.retry(call.who, call.at("job"))));
+             const auto body = TRY(call.body<RetryBody>());
+             return versioned(
+                 TRY(call.services.jobs.retry(call.who, call.at("job"), body.checkpoint)));
            })
+      .takes<RetryBody>()
       .answers<Job>()
       .versioned();
   table

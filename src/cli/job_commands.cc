@@ -309,25 +309,57 @@ Result<int> why(const Globals& globals, const std::string& name) {
   return kExitOk;
 }
 
+Result<int> checkpoints(const Globals& globals, const std::string& name) {
+  Server server = TRY(Server::open(globals));
+  const std::string id = TRY(server.job_id(name));
+  return show_list<Checkpoint>(
+      globals, TRY(list_items(server, "/api/v1/jobs/" + id + "/checkpoints", {})), &Checkpoint::id,
+      Table({"ID", "STEP", "SIZE", "CREATED"}),
+      [](const Checkpoint& one) -> std::vector<std::string> {
+        return {one.id, std::to_string(one.step), format_size(one.size_bytes), ago(one.created_at)};
+      },
+      "It has no checkpoint.");
+}
+
+struct RetryArgs {
+  std::vector<std::string> jobs;
+  std::string checkpoint;
+};
+
+Result<int> retry(const Globals& globals, const RetryArgs& args) {
+  if (!args.checkpoint.empty() && args.jobs.size() != 1)
+    return Error::invalid("--checkpoint is of one job", "name one job");
+  const std::string body = to_json(RetryBody{args.checkpoint});
+  return for_each_job(
+      globals, args.jobs,
+      [&](Server& server, const std::string& id) {
+        return server.api().send("POST", "/api/v1/jobs/" + id + "/retry", body);
+      },
+      "is tried again");
+}
+
 void add_changes(Tree& tree, Group& group) {
   const Globals& globals = tree.globals();
-  const auto post = [](const std::string& verb) {
-    return [verb](Server& server, const std::string& id) {
-      return server.api().send("POST", "/api/v1/jobs/" + id + "/" + verb, "{}");
-    };
-  };
   auto cancelled = std::make_shared<std::vector<std::string>>();
   group.command("cancel", "Asks jobs to end")
       .needs(*cancelled, "JOB", "ids or names")
-      .does([cancelled, post, &globals] {
-        return for_each_job(globals, *cancelled, post("cancel"), "asked to end");
+      .does([cancelled, &globals] {
+        return for_each_job(
+            globals, *cancelled,
+            [](Server& server, const std::string& id) {
+              return server.api().send("POST", "/api/v1/jobs/" + id + "/cancel", "{}");
+            },
+            "asked to end");
       });
-  auto again = std::make_shared<std::vector<std::string>>();
+  auto again = std::make_shared<RetryArgs>();
   group.command("retry", "Tries ended jobs again, from their last checkpoint")
-      .needs(*again, "JOB", "ids or names")
-      .does([again, post, &globals] {
-        return for_each_job(globals, *again, post("retry"), "is tried again");
-      });
+      .needs(again->jobs, "JOB", "ids or names")
+      .option(again->checkpoint, "--checkpoint", "ID", "goes on from this one instead")
+      .does([again, &globals] { return retry(globals, *again); });
+  auto saved = std::make_shared<std::string>();
+  group.command("checkpoints", "Lists the checkpoints that a job has saved and that are kept")
+      .needs(*saved, "JOB", "id or name")
+      .does([saved, &globals] { return checkpoints(globals, *saved); });
   auto gone = std::make_shared<std::vector<std::string>>();
   group.command("delete", "Deletes ended jobs with their logs")
       .needs(*gone, "JOB", "ids or names")

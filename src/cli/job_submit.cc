@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/units.h"
+#include "cli/amounts.h"
 #include "cli/code.h"
 #include "cli/connect.h"
 #include "cli/job_follow.h"
@@ -155,6 +156,29 @@ std::string body_of(const Prepared& job, const SentCode& code) {
   return to_json(body);
 }
 
+// Only a quota that says something.
+std::string quota_words(const QuotaCheck& quota) {
+  std::string bounds;
+  if (quota.guaranteed != Amounts{}) bounds += ", guaranteed " + words_of(quota.guaranteed);
+  if (quota.limit != Amounts{}) bounds += ", limit " + words_of(quota.limit);
+  if (bounds.empty()) return "";
+  return format("\nProject {}: it asks for {}; used {}{}.", quota.project, words_of(quota.asks),
+                words_of(quota.used), bounds);
+}
+
+std::string verdict(const CheckResult& result) {
+  const bool now = result.reason.code == "now" || result.reason.text.empty();
+  std::string words = now ? "The file is right; the job would start at once."
+                          : "The file is right; the job would wait: " + result.reason.text;
+  if (!result.reason.mend.empty()) words += "\n  " + result.reason.mend;
+  if (!now && result.start)
+    words += format("\nIt would probably start between {} and {} from now.",
+                    format_duration(Duration::seconds(result.start->from_seconds)),
+                    format_duration(Duration::seconds(result.start->to_seconds)));
+  if (result.quota) words += quota_words(*result.quota);
+  return words;
+}
+
 Result<int> check(const Globals& globals, const SubmitArgs& args) {
   Prepared job = TRY(from_file(args));
   const auto decoded = decode(job, globals, project_of_context(globals));
@@ -184,11 +208,7 @@ Result<int> check(const Globals& globals, const SubmitArgs& args) {
     return kExitOk;
   }
   const auto result = TRY(from_json<CheckResult>(answer));
-  std::string words = result.reason.code == "now" || result.reason.text.empty()
-                          ? "The file is right; the job would start at once."
-                          : "The file is right; the job would wait: " + result.reason.text;
-  if (!result.reason.mend.empty()) words += "\n  " + result.reason.mend;
-  std::fprintf(stderr, "%s\n", words.c_str());
+  std::fprintf(stderr, "%s\n", verdict(result).c_str());
   return result.runnable ? kExitOk : info(Code::invalid).exit_code;
 }
 

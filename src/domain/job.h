@@ -162,6 +162,9 @@ struct Job {
   int64_t attempts = 0;
   int64_t retries_used = 0;
   std::string attempt_id;  // the last one
+  // A retry asked for this checkpoint: until an attempt behind that one has saved one of its own.
+  std::string resume_checkpoint_id;
+  int64_t resume_after_attempt = 0;
   std::optional<Reason> reason;
   std::optional<Failure> failure;
   Time created_at, started_at, finished_at, stop_asked_at, next_attempt_at;
@@ -190,6 +193,10 @@ struct Describe<Job> {
     f("attempts", &Job::attempts, "tries so far");
     f("retries_used", &Job::retries_used, "tries that counted against retries.limit");
     f("attempt_id", &Job::attempt_id, "the last attempt");
+    f("resume_checkpoint_id", &Job::resume_checkpoint_id,
+      "what a retry asked to go on from; empty: the newest checkpoint");
+    f("resume_after_attempt", &Job::resume_after_attempt,
+      "... until an attempt of a greater number has saved a checkpoint");
     f("reason", &Job::reason, "why it waits");
     f("failure", &Job::failure, "how it failed");
     f("created_at", &Job::created_at, "when it was submitted");

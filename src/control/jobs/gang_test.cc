@@ -78,6 +78,23 @@ class GangTest : public ::testing::Test {
     }
     return false;
   }
+  void ended(const std::string& job) {
+    for (int i = 0; i < 2000; ++i) {
+      if (finished(need(jobs->get(world.member, job, "")).state)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ADD_FAILURE() << "the job does not end";
+  }
+  // Of the next attempt of a job of one task, which comes after a pause.
+  std::vector<TaskSpec> after_pause(const std::string& job, int64_t number) {
+    for (int i = 0; i < 2000; ++i) {
+      if (need(jobs->get(world.member, job, "")).state == JobState::queued) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    world.clock.advance(Duration::seconds(600));
+    world.signals.notify(kQueueTopic);
+    return attempt(job, number, 1);
+  }
   void saved(const TaskSpec& spec, int64_t step, const std::string& digest) {
     world.write([&](db::Session& session) -> Result<void> {
       Checkpoint one;
@@ -174,6 +191,36 @@ TEST_F(GangTest, ARetryGoesOnFromTheNewestStepOfTheLowestRank) {
     EXPECT_EQ(spec.resume_manifest_digest, "rank 0");
     EXPECT_EQ(spec.resume_step, 20);
   }
+}
+
+TEST_F(GangTest, ARetryGoesOnFromTheCheckpointItIsAskedFor) {
+  const Job job = submit("command: \"true\"\nretries: {limit: 3, for: [lost]}\n");
+  auto tasks = attempt(job.id, 1, 1);
+  saved(tasks[0], 10, "good");
+  saved(tasks[0], 20, "diverged");
+  becomes(tasks[0], TaskState::failed, FailureClass::exit);
+  ended(job.id);
+  const std::string good = need(jobs->checkpoints(world.member, job.id)).front().id;
+  EXPECT_EQ(jobs->retry(world.member, job.id, new_id()).error().code, Code::not_found);
+  need(jobs->retry(world.member, job.id, good));
+  tasks = attempt(job.id, 2, 1);
+  EXPECT_EQ(tasks[0].resume_manifest_digest, "good");
+  EXPECT_EQ(tasks[0].resume_step, 10);
+  // It has saved nothing: what it was asked for still holds.
+  becomes(tasks[0], TaskState::failed, FailureClass::lost);
+  tasks = after_pause(job.id, 3);
+  EXPECT_EQ(tasks[0].resume_manifest_digest, "good");
+  saved(tasks[0], 12, "newer");
+  becomes(tasks[0], TaskState::failed, FailureClass::lost);
+  tasks = after_pause(job.id, 4);
+  EXPECT_EQ(tasks[0].resume_manifest_digest, "newer");
+  becomes(tasks[0], TaskState::failed, FailureClass::exit);
+  ended(job.id);
+  // Another job's is none of this one's.
+  const Job other = submit("command: \"true\"\n");
+  becomes(attempt(other.id, 1, 1)[0], TaskState::failed, FailureClass::exit);
+  ended(other.id);
+  EXPECT_EQ(jobs->retry(world.member, other.id, good).error().code, Code::not_found);
 }
 
 }  // namespace

@@ -144,6 +144,23 @@ Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   return job;
 }
 
+namespace {
+
+// GPUs of a model count as such where no other would do.
+Amounts amounts_of(const sched::QueuedJob& job) {
+  Amounts all{.cpus = 0, .gpus = 0, .memory_bytes = 0};
+  for (const sched::TaskNeed& task : job.tasks) {
+    const double gpus = static_cast<double>(task.milli_gpus) / 1000;
+    *all.cpus += static_cast<double>(task.milli_cpus) / 1000;
+    *all.gpus += gpus;
+    *all.memory_bytes += task.memory_bytes;
+    if (task.gpu_model.size() == 1) all.gpu_models[task.gpu_model.front()] += gpus;
+  }
+  return all;
+}
+
+}  // namespace
+
 Result<CheckAnswer> Jobs::check(const Identity& who, const SubmitRequest& request) {
   CheckAnswer answer;
   answer.spec = TRY(read_spec(request));
@@ -156,13 +173,16 @@ Result<CheckAnswer> Jobs::check(const Identity& who, const SubmitRequest& reques
   draft.priority = answer.spec.priority;
   draft.created_at = state_->context.clock.now();
   const sched::QueuedJob queued = sched::queued_job(draft);
+  answer.asks = amounts_of(queued);
   if (auto reason = state_->loop.never_fits(queued)) {
     sched::explain(*reason);
     answer.reason = *reason;
     return answer;
   }
   answer.runnable = true;
-  answer.reason = state_->loop.would_wait(queued);
+  JobLoop::Outlook outlook = state_->loop.would_wait(queued);
+  answer.reason = std::move(outlook.reason);
+  answer.start = outlook.start;
   return answer;
 }
 
@@ -205,6 +225,18 @@ Result<db::ListPage<Job>> Jobs::list(const Identity& who, const std::string& pro
   return page;
 }
 
+namespace {
+
+// A row is there only while the whole checkpoint is.
+Result<void> check_checkpoint(db::Session& session, const Job& job, const std::string& id) {
+  const auto found = TRY(db::Table<Checkpoint>::get(session, id));
+  if (found && found->job_id == job.id) return {};
+  return Error::not_found(format("job {} has no checkpoint '{}'", job.name, id),
+                          format("`hearth job checkpoints {}` lists those it has", job.name));
+}
+
+}  // namespace
+
 Result<Job> Jobs::cancel(const Identity& who, const std::string& id) {
   return state_->change(
       who, id, "job.cancel_asked", [&](db::Session& session, Job& job) -> Result<void> {
@@ -227,12 +259,15 @@ Result<Job> Jobs::cancel(const Identity& who, const std::string& id) {
       });
 }
 
-Result<Job> Jobs::retry(const Identity& who, const std::string& id) {
+Result<Job> Jobs::retry(const Identity& who, const std::string& id, const std::string& checkpoint) {
   return state_->change(
       who, id, "job.retry_asked", [&](db::Session& session, Job& job) -> Result<void> {
         if (!advance(job, JobTrigger::retry_asked, state_->context.clock.now()))
           return Error::conflict(format("job {} is {}", job.name, word(job.state)),
                                  "only an ended job can be tried again");
+        if (!checkpoint.empty()) TRY(check_checkpoint(session, job, checkpoint));
+        job.resume_checkpoint_id = checkpoint;
+        job.resume_after_attempt = checkpoint.empty() ? 0 : job.attempts;
         auto run = TRY(db::Table<Run>::get(session, job.run_id));
         if (!run) return {};
         run->status = RunStatus::scheduled;

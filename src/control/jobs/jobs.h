@@ -13,6 +13,7 @@
 #include "domain/identity.h"
 #include "domain/job.h"
 #include "domain/run.h"
+#include "domain/wire/api.h"
 #include "executors/executor.h"
 #include "sched/scheduler.h"
 
@@ -33,6 +34,8 @@ struct CheckAnswer {
   JobSpec spec;
   bool runnable = false;
   Reason reason;  // why it would wait; code "now" when it would start at once
+  Amounts asks;   // of all its tasks
+  std::optional<StartGuess> start;
 };
 
 struct LiveChange {
@@ -65,7 +68,8 @@ class Jobs {
   Result<db::ListPage<Job>> list(const Identity& who, const std::string& project,
                                  db::ListQuery query);
   Result<Job> cancel(const Identity& who, const std::string& id);
-  Result<Job> retry(const Identity& who, const std::string& id);    // a new attempt of an ended job
+  // A new attempt of an ended job, from that checkpoint of it ("": from the newest).
+  Result<Job> retry(const Identity& who, const std::string& id, const std::string& checkpoint = "");
   Result<void> remove(const Identity& who, const std::string& id);  // ended jobs only
   Result<std::vector<Attempt>> attempts(const Identity& who, const std::string& id);
   Result<std::vector<Task>> tasks(const Identity& who, const std::string& id);

@@ -96,6 +96,31 @@ TEST_F(JobsTest, AFailureOfARetriedClassIsTriedAgainAfterAPause) {
   EXPECT_EQ(failed.attempts, 2);
 }
 
+TEST_F(JobsTest, OneThatWaitsAndOneThatIsCheckedAreToldWhenTheyStart) {
+  SubmitRequest draft;
+  draft.yaml = "hearth: 1\nname: train\ncommand: \"true\"\nresources: {cpus: 4, memory: 1GiB}\n";
+  CheckAnswer answer = need(jobs->check(world.member, draft));
+  EXPECT_EQ(answer.reason.code, "now");
+  EXPECT_EQ(answer.start, StartGuess{});
+  EXPECT_EQ(answer.asks, (Amounts{.cpus = 4, .gpus = 0, .memory_bytes = 1 << 30}));
+
+  until(submit("resources: {cpus: 4}\ntime_limit: 10m\n").id, JobState::preparing);
+  const Job waiting = submit("resources: {cpus: 4}\ntime_limit: 5m\n");
+  std::map<std::string, double> numbers;
+  for (int i = 0; i < 2000 && !numbers.contains("starts_to_seconds"); ++i) {
+    const Job job = need(jobs->why(world.member, waiting.id, ""));
+    if (job.reason) numbers = job.reason->numbers;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_NEAR(numbers["starts_in_seconds"], 600, 1);
+  EXPECT_LE(numbers["starts_from_seconds"], 600);
+  EXPECT_GE(numbers["starts_to_seconds"], 600);
+  answer = need(jobs->check(world.member, draft));
+  ASSERT_TRUE(answer.start);
+  EXPECT_NEAR(answer.start->in_seconds, 900, 1) << "behind the one that waits";
+  EXPECT_EQ(answer.reason.numbers["starts_in_seconds"], answer.start->in_seconds);
+}
+
 TEST_F(JobsTest, CancelEndsAWaitingJobAtOnceAndTellsARunningOne) {
   const Job big = submit("resources: {cpus: 4}\n");
   until(big.id, JobState::preparing);

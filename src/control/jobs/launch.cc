@@ -72,7 +72,8 @@ void add_peers(Context& context, const Job& job, const std::vector<Task>& tasks,
   parts.gang_secret = to_hex(secret);
 }
 
-// The newest one. Where several ranks saved the same step, that of the first of them.
+// The newest one, or the one that a retry asked for. Where several ranks saved the same step, that
+// of the first of them.
 Result<std::optional<Checkpoint>> checkpoint_to_resume(db::Session& session, const Job& job) {
   auto known = TRY(db::Table<Checkpoint>::select(
       session,
@@ -89,7 +90,11 @@ Result<std::optional<Checkpoint>> checkpoint_to_resume(db::Session& session, con
     best = std::move(one);
     best_rank = rank;
   }
-  return best;
+  if (job.resume_checkpoint_id.empty() || !best) return best;
+  const auto saved_by = TRY(db::Table<Attempt>::get(session, best->attempt_id));
+  if (saved_by && saved_by->number > job.resume_after_attempt) return best;
+  auto asked = TRY(db::Table<Checkpoint>::get(session, job.resume_checkpoint_id));
+  return asked ? std::move(asked) : std::move(best);
 }
 
 Result<TaskSpec> task_spec(db::Session& session, Access& access, const JobsOptions& options,

@@ -73,18 +73,27 @@ std::optional<Reason> JobLoop::why(const std::string& job_id) {
   const std::lock_guard lock(mutex_);
   Reason reason = sched::why(cluster_, job_id, context_.clock.now());
   if (reason.code == "now" || reason.code == "unknown") return std::nullopt;
+  if (const auto start = forecasts_.of(job_id)) add_start(reason, *start);
   sched::explain(reason);
   return reason;
 }
 
-Reason JobLoop::would_wait(sched::QueuedJob job) {
+JobLoop::Outlook JobLoop::would_wait(sched::QueuedJob job) {
   const std::lock_guard lock(mutex_);
+  Outlook outlook;
   cluster_.apply(sched::JobQueued{job, true});
-  Reason reason = sched::why(cluster_, job.id, context_.clock.now());
+  Reason& reason = outlook.reason = sched::why(cluster_, job.id, context_.clock.now());
+  if (reason.code == "now")
+    outlook.start = StartGuess{};
+  else
+    outlook.start = forecasts_.of_draft(cluster_, job.id);
   cluster_.apply(sched::JobGone{job.id});
-  if (reason.code == "now") reason.text = "would start at once";
+  if (reason.code == "now")
+    reason.text = "would start at once";
+  else if (outlook.start)
+    add_start(reason, *outlook.start);
   sched::explain(reason);
-  return reason;
+  return outlook;
 }
 
 std::vector<NodeInfo> JobLoop::nodes() {
@@ -133,10 +142,9 @@ void JobLoop::run() {
     }
     last_error_.clear();
     if (*done) continue;
-    Duration sleep = kLongestSleep;
-    const Time now = context_.clock.now();
-    if (wake_at_.micros != 0)
-      sleep = std::clamp(wake_at_ - now, Duration::millis(1), kLongestSleep);
+    Duration sleep = forecast_when_due().value_or(kLongestSleep);
+    if (wake_at_.micros != 0) sleep = std::min(sleep, wake_at_ - context_.clock.now());
+    sleep = std::clamp(sleep, Duration::millis(1), kLongestSleep);
     context_.signals.wait_for(kQueueTopic, version, sleep.micros);
   }
 }
@@ -348,12 +356,15 @@ Result<void> JobLoop::carry_out_plan() {
   if (change.micros != 0 && change <= now) feed_supply();
   if ((queued_.empty() && !supply_.closes()) || holding_) {
     wake_at_ = {};
+    const std::lock_guard lock(mutex_);
+    forecasts_.set_waiting({});
     return {};
   }
   sched::Plan plan;
   {
     const std::lock_guard lock(mutex_);
     plan = sched::plan(cluster_, now);
+    forecasts_.set_waiting(std::move(plan.waiting));
   }
   wake_at_ = plan.wake_at;
   TRY(evict_attempts(plan.evictions));
@@ -369,6 +380,18 @@ Result<void> JobLoop::carry_out_plan() {
     TRY(start_jobs({first, last}));
   }
   return write_reasons(plan.reasons);
+}
+
+// Once there is nothing else to do: a plan never waits for it longer than for one.
+std::optional<Duration> JobLoop::forecast_when_due() {
+  const std::lock_guard lock(mutex_);
+  auto due = forecasts_.due();
+  if (due && *due <= context_.clock.steady()) {
+    forecasts_.run(cluster_);
+    due = forecasts_.due();
+  }
+  if (!due) return std::nullopt;
+  return *due - context_.clock.steady();
 }
 
 // Their place is free when they have ended; it is kept for whom they were evicted.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/bounded_queue.h"
+#include "control/jobs/forecasts.h"
 #include "control/jobs/history.h"
 #include "control/jobs/launch.h"
 #include "control/jobs/reconcile.h"
@@ -30,7 +31,11 @@ class JobLoop : public executors::Watcher {
   std::optional<Reason> why(const std::string& job_id);
   std::optional<Reason> never_fits(const sched::QueuedJob& job);
   // What the plan would say of this job if it were submitted now; code "now" if it would start.
-  Reason would_wait(sched::QueuedJob job);
+  struct Outlook {
+    Reason reason;
+    std::optional<StartGuess> start;
+  };
+  Outlook would_wait(sched::QueuedJob job);
   std::vector<NodeInfo> nodes();
   std::map<std::string, sched::ProjectUse> use();
 
@@ -63,6 +68,8 @@ class JobLoop : public executors::Watcher {
   Result<void> start_jobs(const std::vector<sched::Start>& starts);
   void launch(PreparedLaunch prepared);
   void fail_launch(const PreparedLaunch& prepared, const Error& error);
+  // The time until the next forecast; it is made when it is due.
+  std::optional<Duration> forecast_when_due();
   Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
   void force_stops();
   void look_at_clock();
@@ -72,8 +79,9 @@ class JobLoop : public executors::Watcher {
   Access& access_;
   executors::Executor& executor_;
   const JobsOptions options_;
-  std::mutex mutex_;  // guards cluster_ and reasons_
+  std::mutex mutex_;  // guards cluster_, forecasts_ and reasons_
   sched::Cluster cluster_;
+  Forecasts forecasts_{context_.clock};
   std::map<std::string, Reason> reasons_;
   // The loop thread's own:
   Supply supply_;

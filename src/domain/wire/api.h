@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/capacity.h"
 #include "domain/dataset.h"
 #include "domain/job.h"
 #include "domain/project.h"
@@ -32,10 +33,43 @@ struct Describe<SubmitBody> {
   }
 };
 
+struct QuotaCheck {
+  std::string project;
+  Amounts asks, used, guaranteed, limit;
+  bool operator==(const QuotaCheck&) const = default;
+};
+template <>
+struct Describe<QuotaCheck> {
+  static constexpr std::string_view name = "QuotaCheck", doc = "A job beside its project's quota.";
+  static void fields(Fields<QuotaCheck>& f) {
+    f("project", &QuotaCheck::project, "whose").required();
+    f("asks", &QuotaCheck::asks, "what all tasks of the job need").required();
+    f("used", &QuotaCheck::used, "by the project and those below it now").required();
+    f("guaranteed", &QuotaCheck::guaranteed, "what the project has whenever it asks").required();
+    f("limit", &QuotaCheck::limit, "what it never passes").required();
+  }
+};
+
+struct StartGuess {
+  double in_seconds = 0, from_seconds = 0, to_seconds = 0;
+  bool operator==(const StartGuess&) const = default;
+};
+template <>
+struct Describe<StartGuess> {
+  static constexpr std::string_view name = "StartGuess", doc = "When a job will probably start.";
+  static void fields(Fields<StartGuess>& f) {
+    f("in_seconds", &StartGuess::in_seconds, "half of the times it starts sooner");
+    f("from_seconds", &StartGuess::from_seconds, "8 of 10 starts lie between this");
+    f("to_seconds", &StartGuess::to_seconds, "... and this");
+  }
+};
+
 struct CheckResult {
   JobSpec spec;
   bool runnable = false;
   Reason reason;
+  std::optional<QuotaCheck> quota;
+  std::optional<StartGuess> start;
   bool operator==(const CheckResult&) const = default;
 };
 template <>
@@ -45,6 +79,22 @@ struct Describe<CheckResult> {
     f("spec", &CheckResult::spec, "the job file, decoded");
     f("runnable", &CheckResult::runnable, "it can start some time");
     f("reason", &CheckResult::reason, "why it would wait; code `now` when it would start at once");
+    f("quota", &CheckResult::quota, "what it asks for beside what its project may have");
+    f("start", &CheckResult::start, "absent: nobody can tell");
+  }
+};
+
+struct RetryBody {
+  std::string checkpoint;
+  bool operator==(const RetryBody&) const = default;
+};
+template <>
+struct Describe<RetryBody> {
+  static constexpr std::string_view name = "Retry", doc = "How a job is tried again.";
+  static void fields(Fields<RetryBody>& f) {
+    f("checkpoint", &RetryBody::checkpoint,
+      "id of one of its checkpoints, to go on from; default: the newest")
+        .max(64);
   }
 };
 
