@@ -137,6 +137,7 @@ const RouteTable& route_table() {
     add_object_routes(table);
     add_task_routes(table);
     add_event_routes(table);
+    add_view_routes(table);
     add_import_routes(table);
     return table;
   }();
@@ -156,6 +157,11 @@ Result<int64_t> Call::query_integer(std::string_view name, int64_t otherwise, in
   error.errors.push_back(
       {std::string(name), 0, *text, format("a whole number from {} to {}", least, most), ""});
   return error;
+}
+
+Result<Time> time_or_ago(const std::string& text, Time now) {
+  const auto ago = parse_duration(text);
+  return ago.ok() ? now - *ago : from_rfc3339(text);
 }
 
 Result<bool> Call::query_boolean(std::string_view name) const {

@@ -50,6 +50,12 @@ struct Call {
   Result<std::optional<int64_t>> if_match() const;
 };
 
+// A parameter that is a time or how long ago it was, and its JSON Schema.
+Result<Time> time_or_ago(const std::string& text, Time now);
+inline constexpr std::string_view kTimeOrAgo =
+    R"({"type":"string","anyOf":[{"format":"date-time"},)"
+    R"({"pattern":"^(?:[0-9]{1,5}(?:\\.[0-9]{1,6})? ?(?:us|ms|s|m|h|d))?$"}]})";
+
 struct QueryField {
   std::string_view name, doc;
   Kind kind = Kind::text;
@@ -161,5 +167,6 @@ void add_object_routes(RouteTable& table);
 void add_task_routes(RouteTable& table);
 void add_event_routes(RouteTable& table);
 void add_import_routes(RouteTable& table);
+void add_view_routes(RouteTable& table);
 
 }  // namespace hearth::api

@@ -3,6 +3,7 @@
 
 #include "api/answer.h"
 #include "base/format.h"
+#include "control/records/audit.h"
 #include "db/tables.h"
 
 namespace hearth::api {
@@ -92,9 +93,52 @@ Result<net::Response> events(Call& call) {
   return response;
 }
 
+// RFC 3339, or how long ago.
+Result<std::optional<Time>> time_in_query(Call& call, std::string_view name) {
+  const std::string text = call.query(name);
+  if (text.empty()) return std::optional<Time>();
+  return std::optional(TRY(time_or_ago(text, call.services.context.clock.now())));
+}
+
+Result<net::Response> audit(Call& call) {
+  control::AuditQuery query;
+  query.project = call.query("project");
+  query.actor = call.query("actor");
+  query.kind = call.query("kind");
+  query.thing = call.query("thing");
+  query.since = TRY(time_in_query(call, "since"));
+  query.until = TRY(time_in_query(call, "until"));
+  query.limit = TRY(call.query_integer("limit", query.limit, 1, control::kMostAudited));
+  query.cursor = call.query("cursor");
+  auto& services = call.services;
+  const auto page = TRY(control::audit(services.context, services.access, call.who, query));
+  return json_list(page.items, page.next_cursor);
+}
+
+void add_audit_route(RouteTable& table) {
+  table
+      .add("GET", "/api/v1/audit", "listAudit", "events",
+           "Who did what, the newest first; a page may be short and still have a next_cursor",
+           audit)
+      .lists<Event>()
+      .asks("project", "of this project alone")
+      .asks("actor", "a user's name, the id of a job or task, or `server`")
+      .asks("kind", "job.submitted, or job for all that happens to jobs", Kind::text, "job")
+      .asks("thing", "id of what it is about")
+      .asks("since", "RFC 3339, or how long ago: 10m")
+      .written_as(kTimeOrAgo)
+      .asks("until", "RFC 3339, or how long ago; it is not within")
+      .written_as(kTimeOrAgo)
+      .asks("limit", "at most so many; default: 100", Kind::integer)
+      .from(1, control::kMostAudited)
+      .asks("cursor", "next_cursor of the page before")
+      .written_as(R"({"type":"string","pattern":"^(?:[1-9][0-9]{0,17})?$"})");
+}
+
 }  // namespace
 
 void add_event_routes(RouteTable& table) {
+  add_audit_route(table);
   table
       .add("GET", "/api/v1/events", "streamEvents", "events",
            "Every state change as it happens (SSE)", events)

@@ -24,11 +24,8 @@ Result<LogRequest> log_request(Call& call, const Job& job) {
     request.attempt = -1;
   else
     request.attempt = TRY(call.query_integer("attempt", 0, 1, kMostAttempt));
-  if (const std::string since = call.query("since"); !since.empty()) {
-    // A time, or how long ago.
-    const auto ago = parse_duration(since);
-    request.since = ago.ok() ? call.services.context.clock.now() - *ago : TRY(from_rfc3339(since));
-  }
+  if (const std::string since = call.query("since"); !since.empty())
+    request.since = TRY(time_or_ago(since, call.services.context.clock.now()));
   request.grep = call.query("grep");
   request.follow = TRY(call.query_boolean("follow"));
   request.timestamps = TRY(call.query_boolean("timestamps"));
@@ -156,8 +153,7 @@ void add_log_routes(RouteTable& table) {
       .asks("attempt", "number or `all`; default: the last")
       .written_as(R"({"type":"string","pattern":"^(?:all|[1-9][0-9]{0,5})$"})")
       .asks("since", "RFC 3339, or how long ago: 10m")
-      .written_as(R"({"type":"string","anyOf":[{"format":"date-time"},)"
-                  R"({"pattern":"^(?:[0-9]{1,5}(?:\\.[0-9]{1,6})? ?(?:us|ms|s|m|h|d))?$"}]})")
+      .written_as(kTimeOrAgo)
       .asks("grep", "only lines that match this RE2 expression")
       .asks("timestamps", "1: each line begins with its time", Kind::boolean);
   of_task(table.add("GET", "/api/v1/jobs/{job}/logs/lines", "readLogLines", "jobs",

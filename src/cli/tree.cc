@@ -222,6 +222,7 @@ int run(int argc, char** argv, const LocalCommands& local) {
   add_dataset_commands(tree);
   add_context_commands(tree);
   add_access_commands(tree, local);
+  add_audit_command(tree);
   add_capacity_commands(tree);
   add_server_commands(tree, local);
   add_completion_command(tree);

@@ -106,6 +106,7 @@ void add_server_commands(Tree& tree, const LocalCommands& local);
 void add_context_commands(Tree& tree);
 // `token add --data` is the local one.
 void add_access_commands(Tree& tree, const LocalCommands& local);
+void add_audit_command(Tree& tree);
 void add_capacity_commands(Tree& tree);
 void add_job_commands(Tree& tree);
 void add_job_submit_commands(Tree& tree, Group& job);

@@ -170,12 +170,21 @@ CREATE TABLE reservations (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TE
   name TEXT NOT NULL UNIQUE);
 )";
 
+constexpr std::string_view kViews = R"(
+CREATE TABLE views (id TEXT PRIMARY KEY, version BIGINT NOT NULL, body TEXT NOT NULL,
+  name TEXT NOT NULL, page TEXT NOT NULL, project TEXT NOT NULL, owner TEXT NOT NULL,
+  shared BIGINT NOT NULL, created_at BIGINT NOT NULL);
+CREATE INDEX views_by_owner ON views (owner);
+CREATE INDEX views_by_project ON views (project, shared);
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
     Migration{2, "tracking", kTracking},
     Migration{3, "the history of live parameters", kLiveHistory},
     Migration{4, "logged models", kLoggedModels},
     Migration{5, "quotas, pools, nodes and reservations", kCapacity},
+    Migration{6, "saved views", kViews},
 };
 
 }  // namespace

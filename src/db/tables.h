@@ -10,6 +10,7 @@
 #include "domain/model.h"
 #include "domain/project.h"
 #include "domain/run.h"
+#include "domain/saved_view.h"
 
 namespace hearth::db {
 
@@ -61,6 +62,7 @@ HEARTH_TABLE(Quota, "quotas", "project");
 HEARTH_TABLE(Pool, "pools", "name");
 HEARTH_TABLE(NodeOrder, "node_orders", "node");
 HEARTH_TABLE(Reservation, "reservations", "name");
+HEARTH_TABLE(SavedView, "views", "name", "page", "project", "owner", "shared", "created_at");
 
 #undef HEARTH_TABLE
 

@@ -12,6 +12,7 @@
 #include "domain/lineage.h"
 #include "domain/model.h"
 #include "domain/wire/api.h"
+#include "domain/wire/logs.h"
 #include "net/server.h"
 
 namespace hearth::cli {
@@ -216,6 +217,96 @@ TEST_F(FlowTest, CheckAsksTheServerAndTellsHowItWouldStart) {
   done = hearth({"job", "check", "good.yaml"});
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_NE(done.err.find("were not checked"), std::string::npos) << done.err;
+}
+
+TEST_F(FlowTest, CheckTellsOfQuotaAndStart) {
+  write("good.yaml", "hearth: 1\nname: it\ncommand: \"true\"\n");
+  CheckResult result;
+  result.runnable = true;
+  result.reason = {"cpus_short", {}, "waits for 2 CPUs", ""};
+  result.start = StartGuess{120, 60, 600};
+  result.quota = QuotaCheck{.project = "vision", .asks = {.cpus = 2}, .used = {.cpus = 8}};
+  handler_.answer("POST /api/v1/jobs/check", to_json(result));
+  Done done = hearth({"job", "check", "good.yaml"});
+  EXPECT_NE(done.err.find("between 1 m 00 s and 10 m 00 s from now"), std::string::npos)
+      << done.err;
+  EXPECT_EQ(done.err.find("vision"), std::string::npos) << "nothing bounds it";
+  result.quota->limit.cpus = 9;
+  handler_.answer("POST /api/v1/jobs/check", to_json(result));
+  done = hearth({"job", "check", "good.yaml"});
+  EXPECT_NE(done.err.find("Project vision: it asks for 2 CPUs; used 8 CPUs, limit 9 CPUs."),
+            std::string::npos)
+      << done.err;
+}
+
+TEST_F(FlowTest, NewWritesATemplateAndItsCode) {
+  EXPECT_EQ(hearth({"job", "new", "--template", "tabular", "t"}).code, 0);
+  EXPECT_NE(read("t/job.yaml").find("name: tabular"), std::string::npos);
+  EXPECT_NE(read("t/train.py").find("import hearth"), std::string::npos);
+  EXPECT_FALSE(fs::exists(fs::path(folder_) / "t/template.yaml"));
+  Done done = hearth({"job", "new", "--template", "tabular", "t"});
+  EXPECT_EQ(done.code, 5) << "nothing is written over";
+  EXPECT_NE(done.err.find("is there already"), std::string::npos) << done.err;
+  done = hearth({"job", "new"});
+  EXPECT_NE(done.out.find("name: my-training"), std::string::npos);
+  EXPECT_EQ(hearth({"job", "new", "--template", "command", "--out", "c.yaml"}).code, 0);
+  EXPECT_NE(read("c.yaml").find("my-command"), std::string::npos);
+  done = hearth({"job", "new", "--template", "tabula"});
+  EXPECT_NE(done.err.find("there is 'tabular'"), std::string::npos) << done.err;
+  done = hearth({"job", "new", "--list", "--json"});
+  EXPECT_NE(done.out.find("\"path\":\"params.lr\""), std::string::npos) << done.out;
+}
+
+TEST_F(FlowTest, TailPrintsTheLastLinesAndFollowGoesOnBehindThem) {
+  const std::string job = "GET /api/v1/jobs/01HF0000000000000000000001";
+  handler_.answer("GET /api/v1/jobs/it-1", job_in("succeeded"));
+  handler_.answer(job, job_in("succeeded"));
+  LogLines lines{.task_id = "T", .first = 1, .last = 9};
+  lines.lines = {{.seq = 8, .stream = "stdout", .text = "eight"},
+                 {.seq = 9, .stream = "stdout", .text = "nine"}};
+  handler_.answer("GET /api/v1/jobs/it-1/logs/lines", to_json(lines));
+  handler_.answer(job + "/logs", "id: T:10\ndata: {\"text\":\"ten\"}\n\nevent: end\ndata: {}\n\n",
+                  200, "text/event-stream");
+  Done done = hearth({"job", "logs", "it-1", "--tail", "2"});
+  EXPECT_EQ(done.out, "eight\nnine\n");
+  EXPECT_NE(handler_.asked("GET /api/v1/jobs/it-1/logs/lines").at(0).query.find("tail=2"),
+            std::string::npos);
+  EXPECT_TRUE(handler_.asked(job + "/logs").empty());
+  done = hearth({"job", "logs", "it-1", "--tail", "2", "--follow"});
+  EXPECT_EQ(done.out, "eight\nnine\nten\n") << done.err;
+  const Asked followed = handler_.asked(job + "/logs").at(0);
+  EXPECT_EQ(followed.headers.get("Last-Event-ID").value_or(""), "T:9");
+  EXPECT_NE(followed.query.find("rank=0"), std::string::npos) << followed.query;
+  EXPECT_EQ(hearth({"job", "logs", "it-1", "--tail", "2", "--grep", "x"}).code, 7);
+  EXPECT_EQ(hearth({"job", "logs", "it-1", "--tail", "0"}).code, 7);
+}
+
+TEST_F(FlowTest, RetryMayNameACheckpoint) {
+  const std::string post = "POST /api/v1/jobs/01HF0000000000000000000001/retry";
+  handler_.answer("GET /api/v1/jobs/it-1", job_in("failed"));
+  handler_.answer(post, job_in("queued"));
+  EXPECT_EQ(hearth({"job", "retry", "it-1"}).code, 0);
+  EXPECT_EQ(from_json<RetryBody>(handler_.asked(post).at(0).body).value().checkpoint, "");
+  EXPECT_EQ(hearth({"job", "retry", "it-1", "--checkpoint", "C"}).code, 0);
+  EXPECT_EQ(from_json<RetryBody>(handler_.asked(post).at(1).body).value().checkpoint, "C");
+  EXPECT_EQ(hearth({"job", "retry", "it-1", "it-2", "--checkpoint", "C"}).code, 7);
+}
+
+TEST_F(FlowTest, AuditTellsWhoDidWhat) {
+  handler_.answer(
+      "GET /api/v1/audit",
+      R"({"items":[{"seq":7,"time":"2026-01-02T03:04:05.000000Z","actor":{"kind":"user",)"
+      R"("name":"ann","address":"10.0.0.1"},"project":"vision","kind":"job.submitted",)"
+      R"("id":"J"}]})");
+  Done done = hearth({"audit", "--actor", "ann", "--kind", "job"});
+  for (const char* part :
+       {"2026-01-02T03:04:05", "ann", "job.submitted", "vision", "J", "10.0.0.1"})
+    EXPECT_NE(done.out.find(part), std::string::npos) << part << done.out;
+  const std::string query = handler_.asked("GET /api/v1/audit").at(0).query;
+  EXPECT_NE(query.find("actor=ann"), std::string::npos) << query;
+  EXPECT_NE(query.find("kind=job"), std::string::npos) << query;
+  done = hearth({"audit", "--json"});
+  EXPECT_NE(done.out.find("\"seq\":7"), std::string::npos) << done.out;
 }
 
 TEST_F(FlowTest, FollowPrintsLinesAndExitsAsTheJobDid) {

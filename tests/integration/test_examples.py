@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import urllib.parse
 
 from harness import ServerCase, eventually
 from test_ways import seconds
@@ -100,6 +101,55 @@ class TwoRanks(ServerCase):
         self.assertEqual(self.server.lines(job, "--rank", "1"), ["rank 1 of 2: GPUs ''"])
         said = self.server.lines(job, "--rank", "0")[-1]
         self.assertGreater(float(said.split()[0]), 60, said)
+
+
+@unittest.skipUnless(has_torch(), "python3-torch is not installed")
+class Templates(ServerCase):
+    """As the page submits them: the job file and the code that the server offers."""
+
+    def offered(self):
+        items = self.server.http("GET", "/api/v1/templates").json()["items"]
+        return {item["name"]: item for item in items}
+
+    def submit(self, template, **changes):
+        wanted = ["set=" + urllib.parse.quote("%s=%s" % change) for change in changes.items()]
+        wanted.append("code_digest=" + template.get("code_digest", ""))
+        answer = self.server.http("POST", "/api/v1/jobs?" + "&".join(wanted),
+                                  template["job_yaml"].encode(),
+                                  headers={"Content-Type": "application/yaml"})
+        self.assertEqual(answer.status, 201, answer.body)
+        return answer.json()["id"]
+
+    def succeeded(self, job):
+        self.assertEqual(self.server.wait(job)["state"], "succeeded", self.server.lines(job))
+        return self.server.json("run", "show", job)["metrics"]
+
+    def test_each_runs_and_logs_what_it_says(self):
+        all_of_them = self.offered()
+        self.assertEqual(sorted(all_of_them), ["command", "image-classification", "tabular"])
+        self.succeeded(self.submit(all_of_them["command"]))
+        metrics = self.succeeded(self.submit(all_of_them["tabular"], **{
+            "command": PYTHON + " train.py", "params.epochs": 5}))
+        self.assertGreater(metrics["test_accuracy"]["value"], 0.75)
+        self.assertIn("loss", metrics)
+        metrics = self.succeeded(self.submit(all_of_them["image-classification"], **{
+            "command": PYTHON + " train.py", "params.epochs": 1, "params.train_images": 3000}))
+        self.assertGreater(metrics["test_accuracy"]["value"], 0.3)
+        models = {model["name"] for model in self.server.json("model", "list")}
+        self.assertLessEqual({"tabular", "image-classification"}, models)
+
+    def test_what_job_new_writes_is_the_same_job(self):
+        folder = os.path.join(tempfile.mkdtemp(dir=self.server.root), "mine")
+        self.server.ok("job", "new", "--template", "tabular", folder)
+        table = os.path.join(folder, "table.csv")
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("a,b,class\n")
+            for i in range(400):
+                file.write("%g,%g,%d\n" % (i % 20, i % 7, i % 20 > 9))
+        job = self.server.json("job", "submit", os.path.join(folder, "job.yaml"), "--set",
+                               "command=%s train.py" % PYTHON, "--set", "params.table=table.csv",
+                               "--set", "params.epochs=30")["id"]
+        self.assertGreater(self.succeeded(job)["test_accuracy"]["value"], 0.9)
 
 
 if __name__ == "__main__":

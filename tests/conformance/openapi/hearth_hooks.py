@@ -153,6 +153,14 @@ def new_reservation():
     return ask("POST", "/api/v1/reservations", reservation())["name"]
 
 
+def view():
+    return {"name": name("view"), "page": "runs", "project": "default", "shared": True}
+
+
+def new_view():
+    return ask("POST", "/api/v1/views", view())["id"]
+
+
 def imported_run():
     run = "r" + name("run").replace("-", "")
     ask("POST", "/api/v1/imports/runs", {"id": run, "experiment_id": "0"})
@@ -181,6 +189,7 @@ PATHS = {
     "alias": lambda: "best", "digest": lambda: WORLD["digest"], "path": lambda: WORLD["path"],
     "node": lambda: WORLD["node"], "pool": lambda: WORLD["pool"], "reservation": new_reservation,
     "project": lambda: "default", "token": new_token, "user": new_user, "upload": new_upload,
+    "view": new_view,
 }
 BODIES = {
     "createJob": lambda: {"yaml": job_file("run=0s")},
@@ -198,6 +207,7 @@ BODIES = {
     "createDatasetVersion": lambda: {"manifest": manifest(), "tags": ["new"]},
     "setLive": lambda: {"values": {"lr": 0.5}}, "setRunLive": lambda: {"values": {"lr": 0.5}},
     "keepBackup": put_away_backup,
+    "retryJob": dict, "createView": view,
     "queryMetrics": lambda: {"runs": [WORLD["run"]], "keys": ["loss"]},
     "setModelAlias": lambda: {"number": 1},
     "appendUpload": lambda: "upload",
@@ -215,7 +225,8 @@ BODIES = {
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
-           "experiment_id": "", "q": "lo", "re": "loss|[0-9]+"}
+           "experiment_id": "", "q": "lo", "re": "loss|[0-9]+",
+           "page": "runs", "until": "1s", "actor": "", "kind": "job"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
 CLOSING = {"cordonNode", "drainNode"}
 DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",

@@ -22,6 +22,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who did what, the newest first; a page may be short and still have a next_cursor */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/backup": {
         parameters: {
             query?: never;
@@ -444,6 +461,40 @@ export interface paths {
         };
         /** The lines its tasks wrote; text, or events with Accept: text/event-stream */
         get: operations["readLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/logs/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lines of one task by number, for a view of a log of any length */
+        get: operations["readLogLines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/logs/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lines of one task that match; each call searches for half a second at most */
+        get: operations["searchLogLines"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1124,6 +1175,23 @@ export interface paths {
         patch: operations["setRunTags"];
         trace?: never;
     };
+    "/api/v1/schema/job": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** JSON Schema of the job file, for editors and forms */
+        get: operations["getJobSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -1187,6 +1255,23 @@ export interface paths {
         put?: never;
         /** A shim's batch: states, records and log lines up; acknowledgements and orders down */
         post: operations["syncTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Jobs to begin with, and their forms */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1315,6 +1400,42 @@ export interface paths {
         patch: operations["updateUser"];
         trace?: never;
     };
+    "/api/v1/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One's own saved views, and those that are shared where one may look */
+        get: operations["listViews"];
+        put?: never;
+        /** Saves a view */
+        post: operations["createView"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One saved view */
+        get: operations["getView"];
+        put?: never;
+        post?: never;
+        /** Deletes a saved view */
+        delete: operations["deleteView"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/what-if": {
         parameters: {
             query?: never;
@@ -1405,6 +1526,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Who did it. */
+        Actor: {
+            /** @description user, job, task or server */
+            kind?: string;
+            /** @description user name, or id of the job or task */
+            name?: string;
+            /** @description the token that was used */
+            token_id?: string;
+            /** @description where the request came from */
+            address?: string;
+            /** @description of the request */
+            request_id?: string;
+        };
         /** @description How much of what. */
         Amounts: {
             /**
@@ -1580,6 +1714,10 @@ export interface components {
             runnable: boolean;
             /** @description why it would wait; code `now` when it would start at once */
             reason?: components["schemas"]["Reason"];
+            /** @description what it asks for beside what its project may have */
+            quota?: components["schemas"]["QuotaCheck"];
+            /** @description absent: nobody can tell */
+            start?: components["schemas"]["StartGuess"];
         };
         /** @description A whole saved state of training. */
         Checkpoint: {
@@ -1850,6 +1988,36 @@ export interface components {
              */
             image?: string;
         };
+        /** @description One state change. */
+        Event: {
+            /**
+             * Format: int64
+             * @description in commit order
+             * @default 0
+             */
+            seq: number;
+            /**
+             * Format: date-time
+             * @description when
+             */
+            time?: string;
+            /** @description who */
+            actor?: components["schemas"]["Actor"];
+            /** @description project name */
+            project?: string;
+            /** @description noun, dot, what happened */
+            kind?: string;
+            /** @description of the noun it is about */
+            id?: string;
+            /**
+             * Format: int64
+             * @description of that noun after it
+             * @default 0
+             */
+            version: number;
+            /** @description the fields that changed */
+            changed?: unknown;
+        };
         /** @description A set of runs that are compared. */
         Experiment: {
             /** @description ULID; 0 or 0-PROJECT of a project's default one */
@@ -1937,6 +2105,30 @@ export interface components {
             /** @description what to do about it */
             mend?: string;
         };
+        /** @description What a form asks for. */
+        FormField: {
+            /**
+             * @description of the job file
+             * @example params.lr
+             */
+            path: string;
+            /** @description in the form */
+            label: string;
+            /** @description what it takes */
+            type: components["schemas"]["FormType"];
+            /** @description what stands there to begin with */
+            default?: unknown;
+            /** @description the least; a size with its unit */
+            min?: unknown;
+            /** @description the most */
+            max?: unknown;
+            /** @description one of these */
+            choices?: unknown[];
+            /** @description a few words */
+            help?: string;
+        };
+        /** @enum {string} */
+        FormType: "text" | "integer" | "number" | "size" | "choice" | "boolean" | "gpus" | "dataset";
         /** @description Where the code came from. */
         GitState: {
             /** @description hash */
@@ -2564,6 +2756,11 @@ export interface components {
             /** @description for people */
             reason?: string;
         };
+        /** @description How a job is tried again. */
+        "Input.Retry": {
+            /** @description id of one of its checkpoints, to go on from; default: the newest */
+            checkpoint?: string;
+        };
         /** @description A user's role in a project. */
         "Input.RoleChange": {
             /** @description none removes it */
@@ -2571,6 +2768,25 @@ export interface components {
         };
         /** @enum {string} */
         "Input.RunStatus": "running" | "scheduled" | "finished" | "failed" | "killed";
+        /** @description A view of a page, under a name. */
+        "Input.SavedView": {
+            /** @description for people */
+            name: string;
+            /**
+             * @description of which page it is (a-z, 0-9, '-', at most 32 characters)
+             * @example runs
+             */
+            page: string;
+            /** @description whose things it shows; empty: of all projects */
+            project?: string;
+            /** @description what the page makes of it */
+            query?: string;
+            /**
+             * @description whoever may see the project sees it, too
+             * @default false
+             */
+            shared: boolean;
+        };
         /** @description The value of a secret. */
         "Input.SecretValue": {
             /** @description kept encrypted; never shown again */
@@ -2721,6 +2937,14 @@ export interface components {
             retries_used: number;
             /** @description the last attempt */
             attempt_id?: string;
+            /** @description what a retry asked to go on from; empty: the newest checkpoint */
+            resume_checkpoint_id?: string;
+            /**
+             * Format: int64
+             * @description ... until an attempt of a greater number has saved a checkpoint
+             * @default 0
+             */
+            resume_after_attempt: number;
             /** @description why it waits */
             reason?: components["schemas"]["Reason"];
             /** @description how it failed */
@@ -2883,6 +3107,21 @@ export interface components {
         };
         /** @enum {string} */
         JobState: "queued" | "preparing" | "running" | "saving" | "succeeded" | "failed" | "cancelled";
+        /** @description A job to begin with. */
+        JobTemplate: {
+            /** @description of its folder */
+            readonly name?: string;
+            /** @description for people */
+            title: string;
+            /** @description what it is for */
+            doc: string;
+            /** @description a job file that is right */
+            readonly job_yaml?: string;
+            /** @description its code, to submit it with; empty: it has none */
+            readonly code_digest?: string;
+            /** @description what a form asks for */
+            form?: components["schemas"]["FormField"][];
+        };
         /** @description A backup and where it was put. */
         KeptBackup: {
             /** @description as given to GET /api/v1/backup */
@@ -3024,6 +3263,94 @@ export interface components {
              * @description counts from this step on, on every rank
              */
             at_step?: number;
+        };
+        /** @description What a search has found so far. */
+        LogHits: {
+            /** @description lines that match, in the order of their numbers */
+            hits: components["schemas"]["LogLine"][];
+            /**
+             * Format: int64
+             * @description ask from here to go on
+             * @default 1
+             */
+            next_from: number;
+            /**
+             * @description all was searched, and no line will come any more
+             * @default false
+             */
+            ended: boolean;
+            /**
+             * Format: int64
+             * @description how many numbers were searched; 0: nothing is new
+             * @default 0
+             */
+            scanned: number;
+        };
+        /** @description A line that a task wrote. */
+        LogLine: {
+            /**
+             * Format: int64
+             * @description its number; they grow, and some may lack
+             */
+            seq: number;
+            /**
+             * Format: date-time
+             * @description when it was written
+             */
+            time?: string;
+            /** @description stdout, stderr, or hearth for what the platform says */
+            stream: string;
+            /** @description as it was written, without the line feed */
+            text: string;
+            /**
+             * @description its end is not here yet; it comes again, with a new number
+             * @default false
+             */
+            partial: boolean;
+        };
+        /** @description A part of one task's log. */
+        LogLines: {
+            /** @description whose lines; empty: the job has no task yet */
+            task_id: string;
+            /**
+             * Format: int64
+             * @description number of its attempt
+             * @default 0
+             */
+            attempt: number;
+            /**
+             * Format: int64
+             * @description its rank there
+             * @default 0
+             */
+            rank: number;
+            /** @description its role */
+            role: string;
+            /**
+             * Format: int64
+             * @description the least number there is; 0: there is no line
+             * @default 0
+             */
+            first: number;
+            /**
+             * Format: int64
+             * @description the greatest
+             * @default 0
+             */
+            last: number;
+            /**
+             * @description the task has ended and `last` stays what it is
+             * @default false
+             */
+            ended: boolean;
+            /** @description in the order of their numbers */
+            lines: components["schemas"]["LogLine"][];
+            /**
+             * Format: int64
+             * @description ask from here to go on; what is there already from here on is given again
+             * @default 1
+             */
+            next_from: number;
         };
         /** @description A model that a client logged. */
         LoggedModel: {
@@ -3788,6 +4115,19 @@ export interface components {
              */
             readonly version: number;
         };
+        /** @description A job beside its project's quota. */
+        QuotaCheck: {
+            /** @description whose */
+            project: string;
+            /** @description what all tasks of the job need */
+            asks: components["schemas"]["Amounts"];
+            /** @description by the project and those below it now */
+            used: components["schemas"]["Amounts"];
+            /** @description what the project has whenever it asks */
+            guaranteed: components["schemas"]["Amounts"];
+            /** @description what it never passes */
+            limit: components["schemas"]["Amounts"];
+        };
         /** @description A quota and what is used of it. */
         QuotaStatus: {
             /** @description what it may have */
@@ -4135,6 +4475,40 @@ export interface components {
         };
         /** @enum {string} */
         RunStatus: "running" | "scheduled" | "finished" | "failed" | "killed";
+        /** @description A view of a page, under a name. */
+        SavedView: {
+            /** @description ULID */
+            readonly id?: string;
+            /** @description for people */
+            name: string;
+            /**
+             * @description of which page it is (a-z, 0-9, '-', at most 32 characters)
+             * @example runs
+             */
+            page: string;
+            /** @description whose things it shows; empty: of all projects */
+            project?: string;
+            /** @description what the page makes of it */
+            query?: string;
+            /** @description who saved it */
+            readonly owner?: string;
+            /**
+             * @description whoever may see the project sees it, too
+             * @default false
+             */
+            shared: boolean;
+            /**
+             * Format: date-time
+             * @description when
+             */
+            readonly created_at?: string;
+            /**
+             * Format: int64
+             * @description counts changes
+             * @default 0
+             */
+            readonly version: number;
+        };
         /** @description A value that jobs get as a variable. */
         Secret: {
             /** @description ULID */
@@ -4209,6 +4583,24 @@ export interface components {
              * @description good until then
              */
             expires_at?: string;
+        };
+        /** @description When a job will probably start. */
+        StartGuess: {
+            /**
+             * @description half of the times it starts sooner
+             * @default 0
+             */
+            in_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * @description 8 of 10 starts lie between this
+             * @default 0
+             */
+            from_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * @description ... and this
+             * @default 0
+             */
+            to_seconds: number | ("NaN" | "Infinity" | "-Infinity");
         };
         /** @description An object that is here. */
         StoredObject: {
@@ -4622,7 +5014,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": string;
+                    "application/json": Record<string, never>;
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description of this project alone */
+                project?: string;
+                /** @description a user's name, the id of a job or task, or `server` */
+                actor?: string;
+                /** @description job.submitted, or job for all that happens to jobs */
+                kind?: string;
+                /** @description id of what it is about */
+                thing?: string;
+                /** @description RFC 3339, or how long ago: 10m */
+                since?: string | unknown | unknown;
+                /** @description RFC 3339, or how long ago; it is not within */
+                until?: string | unknown | unknown;
+                /** @description at most so many; default: 100 */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Event"][];
+                        next_cursor?: string;
+                    };
                 };
             };
             400: components["responses"]["Problem"];
@@ -5839,6 +6283,102 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    readLogLines: {
+        parameters: {
+            query?: {
+                /** @description whose name it is */
+                project?: string;
+                /** @description number; default: the last */
+                attempt?: number;
+                /** @description which task of it; default: 0 */
+                rank?: number;
+                /** @description the first line with this number or a greater one */
+                from?: number;
+                /** @description instead of `from`: the last so many */
+                tail?: number;
+                /** @description at most so many; default: 1000 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description which */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogLines"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    searchLogLines: {
+        parameters: {
+            query: {
+                /** @description whose name it is */
+                project?: string;
+                /** @description number; default: the last */
+                attempt?: number;
+                /** @description which task of it; default: 0 */
+                rank?: number;
+                /** @description RE2 expression */
+                re: string;
+                /** @description search from this number on */
+                from?: number;
+                /** @description at most so many hits; default: 100 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description which */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogHits"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     retryJob: {
         parameters: {
             query?: never;
@@ -5852,7 +6392,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Input.Retry"];
+            };
+        };
         responses: {
             /** @description done */
             200: {
@@ -7689,6 +8233,38 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getJobSchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     createSession: {
         parameters: {
             query?: never;
@@ -7846,6 +8422,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SyncAnswer"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["JobTemplate"][];
+                        next_cursor?: string;
+                    };
                 };
             };
             400: components["responses"]["Problem"];
@@ -8209,6 +8820,161 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["User"];
                 };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listViews: {
+        parameters: {
+            query?: {
+                /** @description of this page alone: runs */
+                page?: string;
+                /** @description of this project alone */
+                project?: string;
+                /** @description items at most; default 100 */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+                /** @description which items: state = failed and name ~ cnn */
+                filter?: string;
+                /** @description created_at desc, name */
+                order_by?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["SavedView"][];
+                        next_cursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    createView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description the same key gives the same answer for a day */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Input.SavedView"];
+            };
+        };
+        responses: {
+            /** @description done */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description which */
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description which */
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Problem"];
             401: components["responses"]["Problem"];
