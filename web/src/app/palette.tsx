@@ -13,6 +13,7 @@ interface Found {
   name: string;
   note: string;
   to: string;
+  project?: string; // whose name it is
 }
 
 const kViews: Found[] = [
@@ -46,7 +47,7 @@ export default function Palette(props: {close: () => void}) {
   const go = (one: Found | undefined) => {
     if (!one) return;
     props.close();
-    void navigate({to: one.to as never});
+    void navigate({to: one.to as never, search: {project: one.project ?? project} as never});
   };
   const keys = (event: KeyboardEvent) => {
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
@@ -76,7 +77,7 @@ export default function Palette(props: {close: () => void}) {
       <ul id={`${id}-list`} role="listbox" aria-label="Found" className={css.list}>
         {all.map((one, i) => (
           <li
-            key={one.to}
+            key={`${one.to} ${one.project}`}
             id={`${id}-${i}`}
             role="option"
             aria-selected={i === at}
@@ -133,13 +134,15 @@ async function search(
       kind: "model",
       name: one.name,
       note: one.project,
-      to: `/models/${one.name}?project=${one.project}`,
+      to: `/models/${one.name}`,
+      project: one.project,
     })),
     ...items<Named>(datasets).map((one) => ({
       kind: "dataset",
       name: one.name,
       note: one.project,
-      to: `/datasets/${one.name}?project=${one.project}`,
+      to: `/datasets/${one.name}`,
+      project: one.project,
     })),
   ];
 }

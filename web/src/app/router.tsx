@@ -54,11 +54,28 @@ const quotas = view(
   lazyRouteComponent(() => import("../views/quotas"), "Quotas"),
 );
 
+const modelView = lazyRouteComponent(() => import("../views/models/model"), "ModelPage");
+const models = view(
+  "/models",
+  lazyRouteComponent(() => import("../views/models/index"), "Models"),
+);
+const model = view("/models/$model", modelView);
+const modelTab = view("/models/$model/$tab", modelView);
+
+const datasetView = lazyRouteComponent(() => import("../views/datasets/dataset"), "DatasetPage");
+const datasets = view(
+  "/datasets",
+  lazyRouteComponent(() => import("../views/datasets/index"), "Datasets"),
+);
+const dataset = view("/datasets/$dataset", datasetView);
+const datasetTab = view("/datasets/$dataset/$tab", datasetView);
+
 const tree = root.addChildren([
   signIn,
   shell.addChildren([
     ...[home, jobs, job, jobTab, submit],
     ...[cluster, clusterTab, machine, quotas],
+    ...[models, model, modelTab, datasets, dataset, datasetTab],
   ]),
 ]);
 

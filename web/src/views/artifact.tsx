@@ -33,7 +33,7 @@ const kEndings: [RegExp, string][] = [
   ],
 ];
 
-export function kindOf(artifact: Artifact): string {
+export function kindOf(artifact: ShownFile): string {
   if (
     artifact.kind &&
     ["image", "table", "curve", "text"].includes(artifact.kind) &&
@@ -44,9 +44,17 @@ export function kindOf(artifact: Artifact): string {
   return kEndings.find(([ending]) => ending.test(artifact.path ?? ""))?.[1] ?? "other";
 }
 
+// What a preview must know of a file, wherever its bytes come from.
+export type ShownFile = Pick<Artifact, "path" | "size_bytes" | "digest" | "kind">;
+
 export function Preview(props: {run: string; artifact: Artifact}) {
-  const {artifact} = props;
-  const url = artifactUrl(props.run, artifact.path ?? "");
+  return (
+    <FilePreview url={artifactUrl(props.run, props.artifact.path ?? "")} file={props.artifact} />
+  );
+}
+
+export function FilePreview(props: {url: string; file: ShownFile}) {
+  const {url, file: artifact} = props;
   const kind = kindOf(artifact);
   if (kind === "image" || kind === "audio")
     return <Media url={url} kind={kind} artifact={artifact} />;
@@ -55,7 +63,7 @@ export function Preview(props: {run: string; artifact: Artifact}) {
   return <TextPreview url={url} kind={kind} artifact={artifact} />;
 }
 
-function Media(props: {url: string; kind: string; artifact: Artifact}) {
+function Media(props: {url: string; kind: string; artifact: ShownFile}) {
   const [source, setSource] = useState<{url?: string; error?: unknown}>({});
   const tooLarge = props.artifact.size_bytes > kMostMedia;
   useEffect(() => {
@@ -90,7 +98,7 @@ function Media(props: {url: string; kind: string; artifact: Artifact}) {
   );
 }
 
-function TextPreview(props: {url: string; kind: string; artifact: Artifact}) {
+function TextPreview(props: {url: string; kind: string; artifact: ShownFile}) {
   const whole = props.artifact.size_bytes <= kMostText;
   const query = useQuery({
     queryKey: ["artifact", props.url, props.artifact.digest],

@@ -14,14 +14,14 @@ const kWide = 190;
 const kHigh = 48;
 const kMostDrawn = 300;
 
-function addressOf(node: Node): string | null {
+function addressOf(node: Node): {to: string; search: object} | null {
+  const [name = "", version] = (node.name ?? "").split("@");
   switch (node.kind) {
     case "run":
-      return `/runs/${node.id}`;
+      return {to: `/runs/${node.id}`, search: {}};
     case "model":
-      return `/models/${(node.name ?? "").split("@")[0]}?project=${node.project}`;
     case "dataset":
-      return `/datasets/${(node.name ?? "").split("@")[0]}?project=${node.project}`;
+      return {to: `/${node.kind}s/${name}`, search: {project: node.project, version}};
     default:
       return null;
   }
@@ -115,7 +115,8 @@ export function LineageView(props: {thing: string; project?: string}) {
             return to ? (
               <Link
                 key={node.key}
-                to={to as never}
+                to={to.to as never}
+                search={to.search as never}
                 className={mine}
                 style={place}
                 title={node.name}
