@@ -34,7 +34,7 @@ if [[ $(said build/tools/node/version) != "$kNode" ]]; then
     trouble "Node could not be installed from PyPI"
   echo "$kNode" >build/tools/node/version
 fi
-export PATH=$root/build/tools/node/bin:$PATH
+. tools/node.sh
 
 lock=$(digest web/package-lock.json)
 if [[ $(said web/node_modules/.made-of) != "$lock" ]]; then
