@@ -225,8 +225,7 @@ BODIES = {
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
-           "experiment_id": "", "q": "lo", "re": "loss|[0-9]+",
-           "page": "runs", "until": "1s", "actor": "", "kind": "job"}
+           "experiment_id": "", "q": "lo", "page": "runs", "until": "1s", "actor": "", "kind": "job"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
 CLOSING = {"cordonNode", "drainNode"}
 DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",
@@ -277,9 +276,9 @@ def mean_something(case, operation):
         page = ask("GET", case.operation.path, params={
             "limit": 1, "order_by": query.get("order_by", "")})
         query["cursor"] = page.get("next_cursor", "")
-    if "grep" in query:
-        word = query["grep"].replace("\\E", "")
-        query["grep"] = f"^(\\Q{word}\\E|[a-z]+)$"
+    for expression in {"grep", "re"} & set(query):
+        word = query[expression].replace("\\E", "")
+        query[expression] = f"^(\\Q{word}\\E|[a-z]+)$"
     if operation == "syncTask":
         case.body = BODIES[operation]()
     if operation == "createToken" and isinstance(case.body, dict) and "expires_at" in case.body:
