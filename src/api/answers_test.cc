@@ -217,6 +217,18 @@ TEST_F(ApiTest, FilesHaveRanges) {
   }
 }
 
+TEST_F(ApiTest, ACheckReportsWhatIsWrongAsAnAnswer) {
+  start();
+  const std::string body = "hearth: 1\nname: x\ncommand: y\nprio: 3\n";
+  const std::string type = "Content-Type: application/yaml\r\n";
+  EXPECT_EQ(as(member_, "POST /api/v1/jobs/check", body, type).status, 400);
+  const auto told = as(member_, "POST /api/v1/jobs/check?report=1", body, type);
+  EXPECT_EQ(told.status, 200) << told.body;
+  EXPECT_NE(told.body.find("\"line\":4"), std::string::npos) << told.body;
+  EXPECT_NE(told.body.find("did you mean 'priority'?"), std::string::npos) << told.body;
+  EXPECT_NE(told.body.find("\"runnable\":false"), std::string::npos) << told.body;
+}
+
 TEST_F(ApiTest, ThePageIsStaticAndHasNoInlineCode) {
   start();
   const auto index = ask("GET /");

@@ -28,6 +28,15 @@ Result<SubmitRequest> submit_request(Call& call) {
   return request;
 }
 
+// For who asks while the file is still being written.
+CheckResult what_is_wrong(Error error) {
+  CheckResult result;
+  result.errors = std::move(error.errors);
+  if (result.errors.empty())
+    result.errors.push_back({.found = std::move(error.detail), .mend = std::move(error.mend)});
+  return result;
+}
+
 Result<net::Response> submit(Call& call) {
   SubmitRequest request = TRY(submit_request(call));
   if (call.keep_replay)
@@ -52,7 +61,11 @@ void add_submit_routes(RouteTable& table) {
   table
       .add("POST", "/api/v1/jobs/check", "checkJob", "jobs", "What a submit would do",
            [](Call& call) -> Result<net::Response> {
-             auto answer = TRY(call.services.jobs.check(call.who, TRY(submit_request(call))));
+             const bool report = TRY(call.query_boolean("report"));
+             auto checked = call.services.jobs.check(call.who, TRY(submit_request(call)));
+             if (report && !checked.ok() && checked.error().code == Code::invalid)
+               return json(what_is_wrong(std::move(checked).error()));
+             auto answer = TRY(std::move(checked));
              const std::string project = answer.spec.project;
              const auto status = TRY(call.services.capacity.quota(call.who, project));
              QuotaCheck quota{project, std::move(answer.asks), status.used, status.quota.guaranteed,
@@ -63,7 +76,8 @@ void add_submit_routes(RouteTable& table) {
       .takes<SubmitBody>()
       .takes_bytes("application/yaml", 4 << 20)
       .answers<CheckResult>()
-      .asks("set", "with application/yaml: params.lr=0.1; may stand several times");
+      .asks("set", "with application/yaml: params.lr=0.1; may stand several times")
+      .asks("report", "1: what is wrong in the file is an answer, not an error", Kind::boolean);
   table
       .add("GET", "/api/v1/templates", "listTemplates", "jobs",
            "Jobs to begin with, and their forms",

@@ -64,26 +64,6 @@ struct Describe<StartGuess> {
   }
 };
 
-struct CheckResult {
-  JobSpec spec;
-  bool runnable = false;
-  Reason reason;
-  std::optional<QuotaCheck> quota;
-  std::optional<StartGuess> start;
-  bool operator==(const CheckResult&) const = default;
-};
-template <>
-struct Describe<CheckResult> {
-  static constexpr std::string_view name = "CheckResult", doc = "What a submit would do.";
-  static void fields(Fields<CheckResult>& f) {
-    f("spec", &CheckResult::spec, "the job file, decoded");
-    f("runnable", &CheckResult::runnable, "it can start some time");
-    f("reason", &CheckResult::reason, "why it would wait; code `now` when it would start at once");
-    f("quota", &CheckResult::quota, "what it asks for beside what its project may have");
-    f("start", &CheckResult::start, "absent: nobody can tell");
-  }
-};
-
 struct RetryBody {
   std::string checkpoint;
   bool operator==(const RetryBody&) const = default;
@@ -417,6 +397,29 @@ struct Describe<FieldError> {
     f("found", &FieldError::found, "what stands there");
     f("allowed", &FieldError::allowed, "what may stand there");
     f("mend", &FieldError::mend, "what to do about it");
+  }
+};
+
+struct CheckResult {
+  JobSpec spec;
+  bool runnable = false;
+  Reason reason;
+  std::optional<QuotaCheck> quota;
+  std::optional<StartGuess> start;
+  std::vector<FieldError> errors;
+  bool operator==(const CheckResult&) const = default;
+};
+template <>
+struct Describe<CheckResult> {
+  static constexpr std::string_view name = "CheckResult", doc = "What a submit would do.";
+  static void fields(Fields<CheckResult>& f) {
+    f("spec", &CheckResult::spec, "the job file, decoded");
+    f("runnable", &CheckResult::runnable, "it can start some time");
+    f("reason", &CheckResult::reason, "why it would wait; code `now` when it would start at once");
+    f("quota", &CheckResult::quota, "what it asks for beside what its project may have");
+    f("start", &CheckResult::start, "absent: nobody can tell");
+    f("errors", &CheckResult::errors,
+      "with `report`: what is wrong in the file, and then that alone");
   }
 };
 template <>

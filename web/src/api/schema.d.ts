@@ -1718,6 +1718,8 @@ export interface components {
             quota?: components["schemas"]["QuotaCheck"];
             /** @description absent: nobody can tell */
             start?: components["schemas"]["StartGuess"];
+            /** @description with `report`: what is wrong in the file, and then that alone */
+            errors?: components["schemas"]["FieldError"][];
         };
         /** @description A whole saved state of training. */
         Checkpoint: {
@@ -5966,6 +5968,8 @@ export interface operations {
             query?: {
                 /** @description with application/yaml: params.lr=0.1; may stand several times */
                 set?: string;
+                /** @description 1: what is wrong in the file is an answer, not an error */
+                report?: boolean;
             };
             header?: never;
             path?: never;

@@ -1,5 +1,5 @@
 // What a job keeps: its checkpoints, its models, its files.
-import {useQuery} from "@tanstack/react-query";
+import {useMutation, useQuery, useQueryClient} from "@tanstack/react-query";
 import {Link} from "@tanstack/react-router";
 
 import {type Job, api, ask} from "../../api/client";
@@ -35,6 +35,15 @@ export default function Files(props: {job: Job}) {
 
 function Checkpoints(props: {job: Job}) {
   const {job} = props;
+  const queries = useQueryClient();
+  const over = kEnded.has(job.state);
+  const restore = useMutation({
+    mutationFn: (checkpoint: string) =>
+      ask(
+        api.POST("/api/v1/jobs/{job}/retry", {params: {path: {job: job.id}}, body: {checkpoint}}),
+      ),
+    onSuccess: () => queries.invalidateQueries({queryKey: ["job", job.id]}),
+  });
   const query = useQuery({
     queryKey: ["job", job.id, "checkpoints"],
     queryFn: ({signal}) =>
@@ -46,6 +55,7 @@ function Checkpoints(props: {job: Job}) {
   return (
     <section className="card" aria-label="Checkpoints">
       <h2>Checkpoints</h2>
+      {restore.error && <Trouble error={restore.error} />}
       <table>
         <thead>
           <tr>
@@ -53,6 +63,9 @@ function Checkpoints(props: {job: Job}) {
             <th className="number">Size</th>
             <th>Saved</th>
             <th>Digest</th>
+            <th>
+              <span className="unseen">what can be done with it</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -65,6 +78,16 @@ function Checkpoints(props: {job: Job}) {
               </td>
               <td>
                 <code>{one.manifest_digest?.slice(0, 19)}</code>
+              </td>
+              <td>
+                <button
+                  type="button"
+                  disabled={!over || restore.isPending}
+                  title={over ? undefined : "once the job has ended"}
+                  onClick={() => restore.mutate(one.id ?? "")}
+                >
+                  Go on from here
+                </button>
               </td>
             </tr>
           ))}

@@ -2,7 +2,7 @@
 // of the quota, when it would start and why not at once.
 import {keepPreviousData, useQuery} from "@tanstack/react-query";
 
-import {Refused, type Schemas, api, ask} from "../../api/client";
+import {type Schemas, api, ask} from "../../api/client";
 import {say} from "../../app/errors";
 import {bytes, duration, toNumber} from "../../lib/format";
 import {Meter} from "../../ui/meter";
@@ -15,17 +15,16 @@ export interface Fault {
   line?: number;
   text: string;
 }
-interface Amounts {
-  cpus?: number;
-  gpus?: number;
-  memory_bytes?: number;
-}
-type Checked = Schemas["CheckResult"] & {
-  quota?: {project?: string; asks?: Amounts; used?: Amounts; guaranteed?: Amounts; limit?: Amounts};
-  start?: {in_seconds: number; from_seconds?: number; to_seconds?: number};
-};
+type Amounts = Schemas["Amounts"];
+type Checked = Schemas["CheckResult"];
 
 const kPauseMs = 350;
+
+function said(error: Schemas["FieldError"]): string {
+  const allowed = error.allowed ? `allowed: ${error.allowed}` : "";
+  const found = error.found && error.path ? `found ${error.found}` : error.found;
+  return [[found, allowed].filter(Boolean).join("; "), error.mend].filter(Boolean).join(". ");
+}
 
 export function useCheck(text: string, code: string) {
   const settled = useSettled(text, kPauseMs);
@@ -36,42 +35,24 @@ export function useCheck(text: string, code: string) {
     staleTime: 10_000,
     refetchInterval: 20_000,
     placeholderData: keepPreviousData,
-    queryFn: async ({signal}) => {
-      try {
-        const checked = await ask(
-          api.POST("/api/v1/jobs/check", {
-            body: settled as never,
-            bodySerializer: (body) => body as unknown as string,
-            headers: {"Content-Type": "application/yaml"},
-            signal,
-          }),
-        );
-        return {checked: checked as Checked, refused: null};
-      } catch (error) {
-        // What is wrong in the file is an answer, too.
-        if (error instanceof Refused && error.status === 400)
-          return {checked: null, refused: error};
-        throw error;
-      }
-    },
+    queryFn: ({signal}) =>
+      ask(
+        api.POST("/api/v1/jobs/check", {
+          params: {query: {report: true}},
+          body: settled as never,
+          bodySerializer: (body) => body as unknown as string,
+          headers: {"Content-Type": "application/yaml"},
+          signal,
+        }),
+      ),
   });
-  const refused = query.data?.refused ?? null;
-  const said = refused ? say(refused) : null;
-  const errors: Fault[] = said
-    ? said.fields.length > 0
-      ? said.fields.map((field) => ({
-          path: field.path,
-          line: field.line,
-          text: [field.text, field.mend].filter(Boolean).join(". "),
-        }))
-      : [{path: "", text: [said.text, said.mend].filter(Boolean).join(" ")}]
-    : [];
-  return {
-    errors,
-    checked: query.data?.checked ?? null,
-    error: query.error,
-    busy: query.isFetching || settled !== text,
-  };
+  const wrong = query.data?.errors ?? [];
+  const errors = wrong.map((one): Fault => ({
+    path: one.path ?? "",
+    line: one.line || undefined,
+    text: said(one),
+  }));
+  return {errors, checked: wrong.length > 0 ? null : (query.data ?? null), error: query.error};
 }
 
 export function Check(props: {check: ReturnType<typeof useCheck>}) {
@@ -104,17 +85,16 @@ function Start(props: {checked: Checked}) {
         {[checked.reason?.text ?? "It could not run here.", checked.reason?.mend].join("\n")}
       </Notice>
     );
-  if (checked.reason?.code === "now" || (start && start.in_seconds < 1))
+  const seconds = toNumber(start?.in_seconds);
+  if (checked.reason?.code === "now" || seconds < 1)
     return <p className="good">It would start at once.</p>;
-  const range =
-    start?.from_seconds != null && start.to_seconds != null
-      ? ` (between ${duration(start.from_seconds)} and ${duration(start.to_seconds)})`
-      : "";
+  const between = [start?.from_seconds, start?.to_seconds].map((one) => duration(toNumber(one)));
+  const range = start ? ` (between ${between.join(" and ")})` : "";
   return (
     <div>
       <p>
         {start
-          ? `It would start in about ${duration(start.in_seconds)}${range}.`
+          ? `It would start in about ${duration(seconds)}${range}.`
           : "It would wait; nobody knows yet how long."}
       </p>
       {checked.reason?.text && <p className="muted">{checked.reason.text}</p>}
