@@ -70,10 +70,19 @@ const datasets = view(
 const dataset = view("/datasets/$dataset", datasetView);
 const datasetTab = view("/datasets/$dataset/$tab", datasetView);
 
+const runs = view(
+  "/runs",
+  lazyRouteComponent(() => import("../views/runs/index"), "Runs"),
+);
+const runView = lazyRouteComponent(() => import("../views/runs/run"), "RunPage");
+const run = view("/runs/$run", runView);
+const runTab = view("/runs/$run/$tab", runView);
+
 const tree = root.addChildren([
   signIn,
   shell.addChildren([
     ...[home, jobs, job, jobTab, submit],
+    ...[runs, run, runTab],
     ...[cluster, clusterTab, machine, quotas],
     ...[models, model, modelTab, datasets, dataset, datasetTab],
   ]),

@@ -44,13 +44,16 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
+// The colour that a run has wherever nothing else has it.
+export const slotOf = (id: string): number => hash(id) % kSlots;
+
 // A slot for each id, in the order given; the same ids in the same order give the same slots.
 export function slots(ids: readonly string[]): Map<string, Slot> {
   const taken = new Set<number>();
   const made = new Map<string, Slot>();
   for (const id of ids) {
     const round = Math.min(kDashes.length - 1, Math.floor(made.size / kSlots));
-    let colour = hash(id) % kSlots;
+    let colour = slotOf(id);
     if (made.size % kSlots === 0) taken.clear();
     while (taken.has(colour)) colour = (colour + 1) % kSlots;
     taken.add(colour);

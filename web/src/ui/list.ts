@@ -4,6 +4,7 @@ import {useCallback, useMemo, useState} from "react";
 
 import type {Listed} from "../api/client";
 import {useKeys} from "../app/keys";
+import type {Rows} from "./table";
 
 // All rows that have come, and how to have more of them.
 export function useRows<Row>(query: UseInfiniteQueryResult<InfiniteData<Listed<Row>>>) {
@@ -23,13 +24,21 @@ export function toggled(old: ReadonlySet<string>, id: string): ReadonlySet<strin
 
 // Keys that walk a list: the row one stands on.
 export function useWalk<Row extends {id: string}>(
-  rows: readonly Row[],
+  rows: Rows<Row>,
   open: (row: Row) => void,
   setChosen: (change: (old: ReadonlySet<string>) => ReadonlySet<string>) => void,
 ): Row | undefined {
+  return useWalkAt(rows, open, setChosen).current;
+}
+
+export function useWalkAt<Row extends {id: string}>(
+  rows: Rows<Row>,
+  open: (row: Row) => void,
+  setChosen: (change: (old: ReadonlySet<string>) => ReadonlySet<string>) => void,
+): {at: number; current: Row | undefined} {
   const [at, setAt] = useState(-1);
   const step = (by: number) => setAt((old) => Math.max(0, Math.min(rows.length - 1, old + by)));
-  const current = rows[at];
+  const current = at < 0 ? undefined : rows.at(at);
   useKeys([
     {keys: "j", does: "next in the list", run: () => step(1)},
     {keys: "k", does: "the one before", run: () => step(-1)},
@@ -41,5 +50,5 @@ export function useWalk<Row extends {id: string}>(
     },
     {keys: "Escape", does: "choose none", run: () => setChosen(() => new Set())},
   ]);
-  return current;
+  return {at, current};
 }

@@ -5,6 +5,7 @@ import {useMemo, useState} from "react";
 import {api, ask} from "../api/client";
 import {type Search, useView} from "../app/search";
 import {slots} from "../lib/colours";
+import {inOrder} from "../lib/run_fields";
 import {line} from "../lib/series";
 import {Chart, type Mark, type XKind} from "../ui/chart";
 import {InSight} from "../ui/in_sight";
@@ -20,12 +21,6 @@ const kChartHigh = 214; // with its title; as .card in the style
 export interface ChartedRun {
   id: string;
   label: string;
-}
-
-// Loss first, then accuracy, then the rest by name.
-export function inOrder(keys: readonly string[]): string[] {
-  const rank = (key: string) => (/loss/i.test(key) ? 0 : /acc/i.test(key) ? 1 : 2);
-  return [...keys].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 }
 
 export function xKind(view: Search): XKind {

@@ -1,0 +1,96 @@
+// What the views of runs ask of the API in common: rows with the values of their columns.
+import {type Listed, type Run, type Schemas, api, ask} from "../../api/client";
+import {type RunField, canBeColumn, quoted} from "../../lib/run_fields";
+
+// A run as lists show it. Its metrics come by column, as text, so that a NaN is one.
+export interface RunRow extends Omit<Run, "metrics"> {
+  cells: Record<string, string>;
+}
+
+const kFields =
+  "id,name,project,experiment,owner,status,created_at,started_at,finished_at,job_id,parent_id," +
+  "params,tags";
+const kAtOnce = 19; // the API groups by 20 fields at most, one of which is the id
+const kMostIds = 100; // in a filter: it is of 4096 bytes at most
+
+export interface RunPage extends Listed<RunRow> {
+  total: number;
+  snapshot?: string;
+}
+
+export async function runPage(
+  query: {
+    project?: string;
+    filter?: string;
+    order_by?: string;
+    snapshot?: string;
+    skip?: number;
+    limit: number;
+  },
+  fields: readonly RunField[],
+  signal: AbortSignal,
+): Promise<RunPage> {
+  const page = (await ask(
+    api.GET("/api/v1/runs", {params: {query: {...query, fields: kFields}}, signal}),
+  )) as unknown as RunPage;
+  return {...page, items: await withCells(page.items, fields, signal)};
+}
+
+// The runs of these ids, in their order; those that are no longer there are left out.
+export async function runsOf(
+  ids: readonly string[],
+  fields: readonly RunField[],
+  signal: AbortSignal,
+): Promise<RunRow[]> {
+  const pages = await Promise.all(
+    cut(ids, kMostIds).map((some) =>
+      runPage({filter: idIn(some), limit: some.length}, fields, signal),
+    ),
+  );
+  const byId = new Map(pages.flatMap((page) => page.items).map((run) => [run.id, run]));
+  return ids.map((id) => byId.get(id)).filter((run) => run !== undefined);
+}
+
+const idIn = (ids: readonly string[]) => `id in (${ids.map(quoted).join()})`;
+
+function cut<T>(all: readonly T[], most: number): T[][] {
+  const parts: T[][] = [];
+  for (let at = 0; at < all.length; at += most) parts.push(all.slice(at, at + most));
+  return parts;
+}
+
+// A run has up to thousands of metrics: only the columns are asked for, as groups of one run each.
+async function withCells(
+  rows: Omit<RunRow, "cells">[],
+  fields: readonly RunField[],
+  signal: AbortSignal,
+): Promise<RunRow[]> {
+  const wanted = fields
+    .filter((one) => one.side === "metrics" && canBeColumn(one.field))
+    .map((one) => one.field);
+  const cells = new Map<string, Record<string, string>>(rows.map((row) => [row.id, {}]));
+  const calls = cut(
+    rows.map((row) => row.id),
+    kMostIds,
+  ).flatMap((ids) => cut(wanted, kAtOnce).map((some) => groupsById(ids, some, signal)));
+  for (const groups of await Promise.all(calls))
+    for (const {values = {}} of groups) Object.assign(cells.get(values.id ?? "") ?? {}, values);
+  return rows.map((row) => ({...row, cells: cells.get(row.id) ?? {}}));
+}
+
+async function groupsById(ids: string[], fields: string[], signal: AbortSignal) {
+  const query = {filter: idIn(ids), group_by: ["id", ...fields].join(), limit: ids.length};
+  const answer = await ask(api.GET("/api/v1/runs/groups", {params: {query}, signal}));
+  return answer.items ?? [];
+}
+
+// A value of a run by the name of a column.
+export function valueOf(run: RunRow, of: RunField): string | undefined {
+  if (of.side === "params") return run.params?.[of.key];
+  if (of.side === "tags") return run.tags?.[of.key];
+  if (of.side === "metrics") return run.cells[of.field];
+  const value = (run as unknown as Record<string, unknown>)[of.key];
+  return typeof value === "string" ? value : undefined;
+}
+
+export type RunColumn = Schemas["RunColumn"];
