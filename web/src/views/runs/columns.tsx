@@ -41,7 +41,7 @@ const kOwn: Column<RunRow>[] = [
   {
     key: "name",
     head: "Name",
-    width: "minmax(180px, 1.6fr)",
+    width: "minmax(150px, 1.6fr)",
     sort: "name",
     cell: (run) => <RunName run={run} />,
   },

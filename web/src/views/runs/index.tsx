@@ -109,14 +109,16 @@ export function Runs() {
   );
 }
 
-// What the address says, else some keys of the newest run. These stay while the list is looked at.
+// What the address says, else some keys of the newest run that it shows first. These stay while the
+// list is looked at, whatever comes.
 function useColumns(view: Search, project: string | undefined): RunField[] {
+  const [filter] = useState(view.filter);
   const newest = useQuery({
-    queryKey: ["run-first-columns", project],
+    queryKey: ["run-first-columns", project, filter],
     enabled: view.cols === undefined,
     staleTime: Infinity,
     queryFn: async ({signal}) => {
-      const query = {project, limit: 1, fields: "params,metrics"};
+      const query = {project, filter, limit: 1, fields: "params,metrics"};
       const page = (await ask(api.GET("/api/v1/runs", {params: {query}, signal}))) as {
         items?: Parameters<typeof firstFields>[0][];
       };

@@ -5,7 +5,7 @@ import {useState} from "react";
 import {type Run, api, ask} from "../../api/client";
 import {run as runQuery} from "../../app/queries";
 import {plural, short} from "../../lib/format";
-import {both, equals, inOrder, quoted, shown} from "../../lib/run_fields";
+import {equals, inOrder, quoted, shown} from "../../lib/run_fields";
 import {Copy} from "../../ui/copy";
 import {Fact, Facts} from "../../ui/page";
 import {State} from "../../ui/state";
@@ -182,12 +182,12 @@ function Relatives(props: {run: Run}) {
           <p className="muted">below it</p>
           <ul>
             {below.map((one) => (
-              <li key={one.id} className="row">
+              <li key={one.id} className={css.tag}>
                 <RunName run={one} /> <State state={one.status} />
               </li>
             ))}
           </ul>
-          <Link to={"/runs" as never} search={{filter: both("", filter)} as never}>
+          <Link to={"/runs" as never} search={{filter} as never} className={css.more}>
             {plural(children.data?.total ?? 0, "run")} below it, in the list
           </Link>
         </>
