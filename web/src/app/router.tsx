@@ -77,12 +77,15 @@ const runs = view(
 const runView = lazyRouteComponent(() => import("../views/runs/run"), "RunPage");
 const run = view("/runs/$run", runView);
 const runTab = view("/runs/$run/$tab", runView);
+const compareRuns = lazyRouteComponent(() => import("../views/runs/compare/index"), "ComparePage");
+const compare = view("/runs/compare", compareRuns);
+const compareTab = view("/runs/compare/$tab", compareRuns);
 
 const tree = root.addChildren([
   signIn,
   shell.addChildren([
     ...[home, jobs, job, jobTab, submit],
-    ...[runs, run, runTab],
+    ...[runs, run, runTab, compare, compareTab],
     ...[cluster, clusterTab, machine, quotas],
     ...[models, model, modelTab, datasets, dataset, datasetTab],
   ]),

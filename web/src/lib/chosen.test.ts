@@ -23,4 +23,6 @@ test("twelve runs have twelve colours, and keep them when others go", () => {
 test("more than the API charts are not taken, nor slots that are none", () => {
   expect(changed([], many(kMostPicked + 5)).length).toBe(kMostPicked);
   expect(picked("a~99.b~x").every((one) => one.slot < kSlots)).toBe(true);
+  const named = picked(many(kSlots).join());
+  expect(new Set(named.map((one) => one.slot)).size).toBe(kSlots);
 });

@@ -26,18 +26,21 @@ function free(id: string, taken: ReadonlySet<number>): number {
   return own;
 }
 
-// "ID.ID~5.ID"; commas do as well.
+// "ID.ID~5.ID"; commas do as well. Those that name no colour have their own, or the next free one.
 export function picked(text: string | undefined): Picked[] {
-  const made: Picked[] = [];
-  const seen = new Set<string>();
+  const words = new Map<string, number | undefined>();
   for (const word of (text ?? "").split(/[.,]/)) {
-    const [id = "", written] = word.trim().split("~");
-    if (id === "" || seen.has(id) || made.length === kMostPicked) continue;
-    seen.add(id);
-    const slot = written === undefined ? slotOf(id) : Number(written);
-    made.push({id, slot: Number.isInteger(slot) && slot >= 0 && slot < kAll ? slot : slotOf(id)});
+    const [id = "", slot] = word.trim().split("~");
+    if (id === "" || words.has(id) || words.size === kMostPicked) continue;
+    const number = slot === undefined ? NaN : Number(slot);
+    words.set(id, Number.isInteger(number) && number >= 0 && number < kAll ? number : undefined);
   }
-  return made;
+  const taken = new Set([...words.values()].filter((slot) => slot !== undefined));
+  return [...words].map(([id, given]) => {
+    const slot = given ?? free(id, taken);
+    taken.add(slot);
+    return {id, slot};
+  });
 }
 
 export function written(all: readonly Picked[]): string | undefined {

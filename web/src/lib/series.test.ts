@@ -1,6 +1,6 @@
 import {expect, test} from "vitest";
 
-import {type Line, joined, line, smoothed} from "./series";
+import {type Line, above, joined, line, overEpochs, smoothed} from "./series";
 
 const flat = (x: number[], y: (number | null)[]): Line => ({
   x,
@@ -43,4 +43,23 @@ test("smoothing a constant changes nothing, from the first point on", () => {
     5, 5, 5,
   ]);
   expect(smoothed(flat([1, 2, 3], [5, null, 5]), 0.9).last[1]).toBeNull();
+});
+
+test("an axis by ratio leaves out what it cannot show", () => {
+  const of = flat([0, 1, 2], [5, 0, 3]);
+  expect(above(of, {x: true, y: false}).x).toEqual([1, 2]);
+  expect(above(of, {x: false, y: true}).last).toEqual([5, null, 3]);
+});
+
+test("steps become epochs, between two of them by their distance", () => {
+  const epochs = flat([0, 10, 20], [0, 1, 2]);
+  const made = overEpochs(flat([0, 5, 10, 20, 30], [9, 8, 7, 6, 5]), epochs);
+  expect(made.x).toEqual([0, 0.5, 1, 2]);
+  expect(made.last).toEqual([9, 8, 7, 5]); // of the last epoch its last value
+});
+
+test("many series share the edges of their columns", () => {
+  const of = {x: [0, 4], last_x: [3, 7], count: [1, 2], last: [1, 2], min: [1, 2], max: [1, 2]};
+  expect(line(of).x).toEqual([3, 4]);
+  expect(line(of, true).x).toEqual([0, 4]);
 });

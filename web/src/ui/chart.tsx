@@ -1,15 +1,19 @@
 // Lines over steps or time, drawn by uPlot: what the server's columns hold (least, greatest, last
 // of each), so that no spike is lost; values that are no numbers are counted and marked.
+import {Ellipsis} from "lucide-react";
 import {useCallback, useEffect, useMemo, useRef, useState} from "react";
 import uPlot from "uplot";
 
 import {useDark} from "../app/theme";
 import {type Slot, colour_of, kDashes} from "../lib/colours";
-import {clock, duration, short} from "../lib/format";
-import {type Line, joined, smoothed} from "../lib/series";
+import {count, short} from "../lib/format";
+import {type Line, above, joined, smoothed} from "../lib/series";
 import css from "./chart.module.css";
+import {type Drawn, type Joined, dataOf, options} from "./chart_plot";
+import {saveCsv, savePng, saveSvg} from "./chart_save";
+import {Menu} from "./menu";
 
-export type XKind = "step" | "time" | "relative";
+export type XKind = "step" | "time" | "relative" | "epoch";
 export interface Series extends Line {
   id: string;
   label: string;
@@ -21,14 +25,13 @@ export interface Mark {
 }
 
 const kHeight = 180;
-// One crosshair for all charts of a view.
-const sync = uPlot.sync("hearth");
+const kMostBands = 12; // with more lines their bands would be mud: zooming in shows all there is
 
-export function Chart(props: {
+export interface ChartProps {
   title: string;
   series: Series[];
   x?: XKind;
-  log?: boolean;
+  log?: boolean | {x: boolean; y: boolean};
   zero?: boolean; // y begins at 0
   smooth?: number; // 0 (none) to 0.99
   marks?: Mark[];
@@ -36,9 +39,33 @@ export function Chart(props: {
   zoom?: (range: [number, number] | null) => void;
   height?: number;
   legend?: boolean;
-}) {
-  const {series, x = "step", log = false, smooth = 0, marks, range, height = kHeight} = props;
-  const dark = useDark();
+  focus?: string | null; // the series that is meant: the others are drawn faint
+  onFocus?: (id: string | null) => void;
+  save?: boolean; // offers picture and numbers
+}
+
+// The series as they are drawn: smoothed, and without what a logarithm cannot have.
+function useLines(props: ChartProps, log: {x: boolean; y: boolean}) {
+  const {series, smooth = 0} = props;
+  return useMemo(() => {
+    const even = smooth > 0 ? series.map((one) => ({...one, ...smoothed(one, smooth)})) : series;
+    const cut = log.x || log.y ? even.map((one) => ({...one, ...above(one, log)})) : even;
+    const points = (all: Line[]) =>
+      all.reduce((sum, one) => sum + one.last.filter((value) => value !== null).length, 0);
+    return {lines: cut, data: joined(cut), clipped: cut === even ? 0 : points(even) - points(cut)};
+  }, [series, smooth, log.x, log.y]);
+}
+
+// One point alone stands in the middle.
+const around = (x: number, byRatio: boolean) =>
+  byRatio ? {min: x / 2, max: x * 2} : {min: x - 1, max: x + 1};
+
+function usePlot(
+  of: Omit<Drawn, "width" | "marks" | "zoom" | "setAt" | "focused">,
+  props: ChartProps,
+  data: Joined,
+) {
+  const {range, focus, marks} = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
@@ -46,41 +73,27 @@ export function Chart(props: {
   zoom.current = props.zoom;
   const marksNow = useRef(marks);
   marksNow.current = marks;
-  const lines = useMemo(
-    () => (smooth > 0 ? series.map((one) => ({...one, ...smoothed(one, smooth)})) : series),
-    [series, smooth],
-  );
-  const data = useMemo(() => joined(lines), [lines]);
-  const shape =
-    series.map((one) => `${one.id}${one.slot.colour}${one.slot.dash}`).join() +
-    x +
-    log +
-    dark +
-    height;
-
+  const focused = useRef(props.onFocus);
+  focused.current = props.onFocus;
+  const shape = JSON.stringify([
+    of.series.map((one) => [one.id, one.slot]),
+    of.x,
+    of.log,
+    of.zero,
+    of.dark,
+    of.height,
+    of.edges,
+  ]);
   useEffect(() => {
     const holder = box.current;
     if (!holder) return;
-    const made = new uPlot(
-      options({
-        series,
-        x,
-        log,
-        zero: props.zero === true,
-        dark,
-        height,
-        width: holder.clientWidth,
-        marks: marksNow,
-        zoom,
-        setAt,
-      }),
-      dataOf(data),
-      holder,
-    );
+    const width = holder.clientWidth;
+    const drawn = {...of, width, marks: marksNow, zoom, setAt, focused};
+    const made = new uPlot(options(drawn), dataOf(data, of.edges), holder);
     plot.current = made;
     const watch = new ResizeObserver(() => {
       if (holder.clientWidth > 0 && holder.clientWidth !== made.width)
-        made.setSize({width: holder.clientWidth, height});
+        made.setSize({width: holder.clientWidth, height: of.height});
     });
     watch.observe(holder);
     return () => {
@@ -93,14 +106,33 @@ export function Chart(props: {
     const made = plot.current;
     if (!made) return;
     made.batch(() => {
-      made.setData(dataOf(data), false);
+      made.setData(dataOf(data, of.edges), false);
       const all = data.x;
       const [from, to] = range ?? [all[0] ?? 0, all.at(-1) ?? 1];
-      made.setScale("x", from === to ? {min: from - 1, max: to + 1} : {min: from, max: to});
+      made.setScale("x", from === to ? around(from, of.log.x) : {min: from, max: to});
     });
   }, [data, range, shape, marks]);
-  const reset = useCallback(() => zoom.current?.(null), []);
+  useEffect(() => {
+    const index = focus == null ? -1 : of.series.findIndex((one) => one.id === focus);
+    plot.current?.setSeries(index < 0 ? null : index + 1, {focus: index >= 0}, false);
+  }, [focus, shape]);
+  return {box, plot, at};
+}
+
+export function Chart(props: ChartProps) {
+  const {series, x = "step", range, height = kHeight, focus} = props;
+  const log = typeof props.log === "object" ? props.log : {x: false, y: props.log ?? false};
+  const dark = useDark();
+  const {lines, data, clipped} = useLines(props, log);
+  const edges = series.length <= kMostBands;
+  const {box, plot, at} = usePlot(
+    {series, x, log, zero: props.zero === true, dark, height, edges},
+    props,
+    data,
+  );
+  const reset = useCallback(() => props.zoom?.(null), [props.zoom]);
   const bad = series.reduce((sum, one) => sum + one.not_finite.reduce((a, b) => a + b, 0), 0);
+  const meant = focus == null ? -1 : series.findIndex((one) => one.id === focus);
   return (
     <figure className={css.chart}>
       <figcaption className={css.caption}>
@@ -108,12 +140,36 @@ export function Chart(props: {
           {props.title}
         </span>
         {series.length === 1 && <strong>{valueAt(data, 0, at)}</strong>}
-        {range && (
+        {series.length > 1 && meant >= 0 && (
+          <strong className="cut">
+            {series[meant]?.label} {valueAt(data, meant, at)}
+          </strong>
+        )}
+        {range && props.zoom && (
           <button type="button" className={css.reset} onClick={reset}>
             show all
           </button>
         )}
         {bad > 0 && <span className="bad nowrap">{bad} not a number</span>}
+        {clipped > 0 && <span className="muted nowrap">{count(clipped)} not above 0 left out</span>}
+        {props.save && (
+          <Menu
+            title={`Save ${props.title}`}
+            className={`plain icon ${css.save}`}
+            label={<Ellipsis size={14} aria-hidden />}
+            items={[
+              {
+                name: "Save as PNG",
+                run: () => plot.current && savePng(props.title, plot.current, lines, dark),
+              },
+              {
+                name: "Save as SVG",
+                run: () => plot.current && saveSvg(props.title, plot.current, lines, x, log, dark),
+              },
+              {name: "Save as CSV", run: () => saveCsv(props.title, x, series)},
+            ]}
+          />
+        )}
       </figcaption>
       <div ref={box} className={css.plot} role="img" aria-label={summary(props.title, series)} />
       {series.length > 1 && props.legend !== false && (
@@ -150,12 +206,6 @@ export function Swatch(props: {slot: Slot}) {
   );
 }
 
-type Joined = ReturnType<typeof joined>;
-
-function dataOf(data: Joined): uPlot.AlignedData {
-  return [data.x, ...data.last, ...data.min, ...data.max] as uPlot.AlignedData;
-}
-
 // At the cursor, or the last there is.
 function valueAt(data: Joined, series: number, at: number | null): string {
   const values = data.last[series] ?? [];
@@ -171,133 +221,6 @@ function summary(title: string, series: Series[]): string {
     const least = short(known.reduce((a, b) => Math.min(a, b)));
     return `${one.label}: from ${short(known[0])} to ${short(known.at(-1))}, least ${least}`;
   });
-  return `${title}. ${ends.join("; ")}`;
-}
-
-function options(of: {
-  series: Series[];
-  x: XKind;
-  log: boolean;
-  zero: boolean;
-  dark: boolean;
-  height: number;
-  width: number;
-  marks: {current: Mark[] | undefined};
-  zoom: {current: ((range: [number, number] | null) => void) | undefined};
-  setAt: (at: number | null) => void;
-}): uPlot.Options {
-  const style = getComputedStyle(document.documentElement);
-  const muted = style.getPropertyValue("--muted");
-  const axis = {
-    stroke: muted,
-    grid: {stroke: style.getPropertyValue("--line"), width: 1},
-    ticks: {show: false},
-    font: "11px system-ui, sans-serif",
-  };
-  const count = of.series.length;
-  const line = (one: Series): uPlot.Series => ({
-    label: one.label,
-    stroke: colour_of(one.slot, of.dark),
-    width: 1.5,
-    dash: kDashes[one.slot.dash],
-    points: {show: (plot, i) => lonely(plot, i), size: 6},
-    spanGaps: true,
-  });
-  const edge: uPlot.Series = {
-    stroke: "transparent",
-    width: 0,
-    points: {show: false},
-    spanGaps: true,
-  };
-  return {
-    width: Math.max(of.width, 50),
-    height: of.height,
-    legend: {show: false},
-    cursor: {
-      sync: {key: sync.key, setSeries: false},
-      drag: {x: true, y: false, setScale: false},
-      y: false,
-      points: {size: 6},
-    },
-    scales: {
-      x: {time: false},
-      y: {distr: of.log ? 3 : 1, range: of.zero && !of.log ? fromZero : undefined},
-    },
-    axes: [
-      {
-        ...axis,
-        values: (_, splits) => splits.map((value) => xText(value, of.x)),
-        space: of.x === "time" ? 70 : 50,
-        size: 28,
-      },
-      {
-        ...axis,
-        size: 52,
-        values: (_, splits) => splits.map((value) => (value == null ? "" : short(value))),
-      },
-    ],
-    series: [
-      {},
-      ...of.series.map(line),
-      ...of.series.map(() => edge),
-      ...of.series.map(() => edge),
-    ],
-    bands: of.series.map((one, i) => ({
-      series: [1 + 2 * count + i, 1 + count + i],
-      fill: `${colour_of(one.slot, of.dark)}33`,
-    })),
-    hooks: {
-      setCursor: [(plot) => of.setAt(plot.cursor.idx ?? null)],
-      setSelect: [
-        (plot) => {
-          if (plot.select.width < 4) return;
-          const from = plot.posToVal(plot.select.left, "x");
-          const to = plot.posToVal(plot.select.left + plot.select.width, "x");
-          plot.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
-          of.zoom.current?.([from, to]);
-        },
-      ],
-      draw: [(plot) => drawMarks(plot, of.marks.current ?? [], muted)],
-    },
-  };
-}
-
-// Points are drawn where no line would show them.
-function lonely(plot: uPlot, series: number): boolean {
-  return (plot.data[series] ?? []).filter((value) => value != null).length < 3;
-}
-
-function fromZero(_: uPlot, __: number | null, most: number | null): uPlot.Range.MinMax {
-  return [0, most && most > 0 ? most * 1.08 : 1];
-}
-
-function xText(value: number, kind: XKind): string {
-  if (kind === "step") return short(value);
-  if (kind === "relative") return duration(value / 1e6);
-  return clock(value / 1000, false);
-}
-
-function drawMarks(plot: uPlot, marks: Mark[], colour: string): void {
-  const {ctx} = plot;
-  const {left, top, width, height} = plot.bbox;
-  ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = colour;
-  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.setLineDash([4, 4]);
-  ctx.textAlign = "left";
-  marks.forEach((mark, i) => {
-    const x = Math.round(plot.valToPos(mark.x, "x", true));
-    if (x < left || x > left + width) return;
-    ctx.beginPath();
-    ctx.moveTo(x, top);
-    ctx.lineTo(x, top + height);
-    ctx.stroke();
-    const wide = ctx.measureText(mark.text).width;
-    ctx.fillText(
-      mark.text,
-      x + wide + 6 > left + width ? x - wide - 4 : x + 4,
-      top + (12 + 13 * (i % 3)) * devicePixelRatio,
-    );
-  });
-  ctx.restore();
+  const more = series.length > 5 ? `; and ${series.length - 5} more` : "";
+  return `${title}. ${ends.join("; ")}${more}`;
 }

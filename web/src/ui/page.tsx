@@ -36,6 +36,7 @@ export function Page(props: {
 // Tabs are links: each is an address of its own.
 export function Tabs(props: {
   label: string;
+  keep?: boolean; // what the address says besides
   tabs: {to: string; params?: object; name: ReactNode}[];
 }) {
   return (
@@ -45,6 +46,7 @@ export function Tabs(props: {
           key={tab.to}
           to={tab.to as never}
           params={(tab.params ?? {}) as never}
+          search={(props.keep ? true : undefined) as never}
           activeOptions={{exact: true, includeSearch: false}}
           activeProps={{"aria-current": "page"}}
         >

@@ -29,9 +29,11 @@ export async function runPage(
   },
   fields: readonly RunField[],
   signal: AbortSignal,
+  more = "", // further members of runs, with commas
 ): Promise<RunPage> {
+  const asked = {...query, fields: more ? `${kFields},${more}` : kFields};
   const page = (await ask(
-    api.GET("/api/v1/runs", {params: {query: {...query, fields: kFields}}, signal}),
+    api.GET("/api/v1/runs", {params: {query: asked}, signal}),
   )) as unknown as RunPage;
   return {...page, items: await withCells(page.items, fields, signal)};
 }
@@ -39,12 +41,12 @@ export async function runPage(
 // The runs of these ids, in their order; those that are no longer there are left out.
 export async function runsOf(
   ids: readonly string[],
-  fields: readonly RunField[],
   signal: AbortSignal,
+  more = "",
 ): Promise<RunRow[]> {
   const pages = await Promise.all(
     cut(ids, kMostIds).map((some) =>
-      runPage({filter: idIn(some), limit: some.length}, fields, signal),
+      runPage({filter: idIn(some), limit: some.length}, [], signal, more),
     ),
   );
   const byId = new Map(pages.flatMap((page) => page.items).map((run) => [run.id, run]));
@@ -76,6 +78,64 @@ async function withCells(
   for (const groups of await Promise.all(calls))
     for (const {values = {}} of groups) Object.assign(cells.get(values.id ?? "") ?? {}, values);
   return rows.map((row) => ({...row, cells: cells.get(row.id) ?? {}}));
+}
+
+export const kMostValues = 10_000; // runs of one answer
+export const kMostFields = kAtOnce - 1; // beside id and name
+
+export interface RunValues {
+  id: string;
+  name: string;
+  values: Record<string, string>;
+}
+
+// These fields of these runs, or of all that match a filter.
+export async function valuesOf(
+  of: {ids?: readonly string[]; filter?: string; project?: string},
+  fields: readonly string[],
+  signal: AbortSignal,
+): Promise<{runs: RunValues[]; total: number}> {
+  const {ids, filter, project} = of;
+  const group_by = ["id", "name", ...fields.filter((one) => one !== "name")].join();
+  const filters = ids ? cut(ids, kMostIds).map(idIn) : [filter || undefined];
+  const answers = await Promise.all(
+    filters.map((one) =>
+      ask(
+        api.GET("/api/v1/runs/groups", {
+          params: {query: {project, filter: one, group_by, limit: kMostValues}},
+          signal,
+        }),
+      ),
+    ),
+  );
+  const runs = answers.flatMap((answer) =>
+    (answer.items ?? []).map(({values = {}}) => ({
+      id: values.id ?? "",
+      name: values.name || (values.id ?? ""),
+      values,
+    })),
+  );
+  const place = new Map(ids?.map((id, i) => [id, i]));
+  if (ids) runs.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
+  return {runs, total: answers.reduce((sum, answer) => sum + answer.total, 0)};
+}
+
+// All keys that these runs have.
+export async function keysOf(ids: readonly string[], signal: AbortSignal): Promise<RunColumn[]> {
+  const answers = await Promise.all(
+    cut(ids, kMostIds).map((some) =>
+      ask(
+        api.GET("/api/v1/runs/columns", {
+          params: {query: {filter: idIn(some), limit: kMostValues}},
+          signal,
+        }),
+      ),
+    ),
+  );
+  const all = new Map(
+    answers.flatMap((one) => one.items ?? []).map((one) => [`${one.kind} ${one.key}`, one]),
+  );
+  return [...all.values()];
 }
 
 async function groupsById(ids: string[], fields: string[], signal: AbortSignal) {

@@ -77,7 +77,14 @@ export function Runs() {
           </button>
         )}
       </div>
-      <ChosenBar chosen={chosen} filter={filter} total={list.total} change={change} />
+      <ChosenBar
+        chosen={chosen}
+        filter={filter}
+        order={view.order}
+        fields={fields}
+        total={list.total}
+        change={change}
+      />
       {list.error != null && (
         <div className={css.notice}>
           <Trouble error={list.error} retry={() => list.rows.refresh()} />
@@ -208,13 +215,18 @@ const kTabs = {charts: "Compare", parallel: "Parallel", scatter: "Scatter"} as c
 function ChosenBar(props: {
   chosen: readonly Picked[];
   filter: string;
+  order?: string;
+  fields: readonly RunField[];
   total: number;
   change: Change;
 }) {
   const {chosen, filter, total, change} = props;
   if (total === 0 && chosen.length === 0) return null;
   const ids = written(chosen);
-  const search = ids ? {ids} : {filter: filter || undefined, all: "yes"};
+  const axes = props.fields.map((one) => one.field).join() || undefined;
+  const search = ids
+    ? {ids, axes}
+    : {filter: filter || undefined, order: props.order, all: "yes", axes};
   return (
     <div className={css.chosen}>
       <strong className="nowrap">
