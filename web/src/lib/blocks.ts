@@ -1,5 +1,5 @@
-// Rows of a long list of which only those in sight are fetched: by blocks, a few at once, those that
-// were scrolled past called off. Rows stay while they are fetched anew, so nothing blinks.
+// Rows of a long list of which only those in sight are fetched: by blocks, a few at once, those
+// that were scrolled past called off. Rows stay while they are fetched anew, so nothing blinks.
 
 export const kBlock = 64; // rows of one fetch
 const kAtOnce = 3;

@@ -1,5 +1,5 @@
-// All runs: any of their metrics, parameters and tags as columns, ordered, filtered and put together
-// by the server; some of them chosen, to be compared.
+// All runs: any of their metrics, parameters and tags as columns, ordered, filtered and put
+// together by the server; some of them chosen, to be compared.
 import {useQuery} from "@tanstack/react-query";
 import {Link, useNavigate} from "@tanstack/react-router";
 import {Columns3} from "lucide-react";
@@ -85,15 +85,7 @@ export function Runs() {
         total={list.total}
         change={change}
       />
-      {list.error != null && (
-        <div className={css.notice}>
-          <Trouble error={list.error} retry={() => list.rows.refresh()} />
-        </div>
-      )}
-      {list.head.error && !list.head.data && filter === "" && (
-        <Trouble error={list.head.error} retry={() => void list.head.refetch()} />
-      )}
-      {list.head.isPending && !list.head.error && <Loading what="runs" />}
+      <Troubles list={list} filter={filter} />
       {list.head.data && list.total === 0 && (
         <NoRuns filter={filter} project={project} change={change} />
       )}
@@ -113,6 +105,23 @@ export function Runs() {
         />
       )}
     </Page>
+  );
+}
+
+function Troubles(props: {list: ReturnType<typeof useRunList>; filter: string}) {
+  const {list, filter} = props;
+  return (
+    <>
+      {list.error != null && (
+        <div className={css.notice}>
+          <Trouble error={list.error} retry={() => list.rows.refresh()} />
+        </div>
+      )}
+      {list.head.error && !list.head.data && filter === "" && (
+        <Trouble error={list.head.error} retry={() => void list.head.refetch()} />
+      )}
+      {list.head.isPending && !list.head.error && <Loading what="runs" />}
+    </>
   );
 }
 

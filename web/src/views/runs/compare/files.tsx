@@ -93,7 +93,9 @@ export default function Files(props: {runs: readonly ComparedRun[]}) {
         )}
       </div>
       {props.runs.length > runs.length && (
-        <Notice kind="warn">{`The first ${runs.length} of ${props.runs.length} runs: hide some to see others.`}</Notice>
+        <Notice kind="warn">
+          The first {runs.length} of {props.runs.length} runs: hide some to see others.
+        </Notice>
       )}
       {curve && <Curves runs={shown} name={name} />}
       {!curve && (

@@ -84,6 +84,21 @@ function useCompared() {
   return {whole, named, query, runs, filter: view.filter ?? "", project};
 }
 
+function Nothing() {
+  return (
+    <Empty
+      title="There is nothing to compare"
+      action={
+        <Link to={"/runs" as never} className="button">
+          Choose runs
+        </Link>
+      }
+    >
+      Choose runs in the list by their boxes, or take all that a filter matches.
+    </Empty>
+  );
+}
+
 export function ComparePage() {
   const {tab = "charts"} = useParams({strict: false}) as {tab?: string};
   const [view, change] = useView();
@@ -131,18 +146,7 @@ export function ComparePage() {
     >
       {query.error && <Trouble error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && query.isEnabled && !query.error && <Loading what="the runs" />}
-      {((!whole && named.length === 0) || query.data?.length === 0) && (
-        <Empty
-          title="There is nothing to compare"
-          action={
-            <Link to={"/runs" as never} className="button">
-              Choose runs
-            </Link>
-          }
-        >
-          Choose runs in the list by their boxes, or take all that a filter matches.
-        </Empty>
-      )}
+      {((!whole && named.length === 0) || query.data?.length === 0) && <Nothing />}
       {runs.length > 0 && (
         <Suspense fallback={<Loading what={tab} />}>
           {(tab === "charts" || tab === "files") && (

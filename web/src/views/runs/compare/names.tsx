@@ -1,4 +1,5 @@
-// The runs compared: whose line is whose, in all charts at once. Pointing at one makes it stand out.
+// The runs compared: whose line is whose, in all charts at once. Pointing at one makes it
+// stand out.
 import {Link} from "@tanstack/react-router";
 
 import {Swatch} from "../../../ui/chart";

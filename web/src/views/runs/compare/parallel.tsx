@@ -99,6 +99,8 @@ function Canvas(props: {
     [plot, inside, shown, hover],
   );
   const {canvas, width} = useCanvas(kHeight, draw, kLeastStep * plot.axes.length);
+  const count = inside.filter(Boolean).length;
+  const label = `${count} of ${inside.length} runs over ${plot.titles.join(", ")}`;
   const began = useRef(0);
   const place = (event: PointerEvent) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -118,7 +120,7 @@ function Canvas(props: {
         ref={canvas}
         className={css.canvas}
         role="img"
-        aria-label={`${inside.filter(Boolean).length} of ${inside.length} runs over ${plot.titles.join(", ")}`}
+        aria-label={label}
         onPointerDown={(event) => {
           const {x, at} = place(event);
           event.currentTarget.setPointerCapture(event.pointerId);

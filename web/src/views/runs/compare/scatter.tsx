@@ -155,7 +155,8 @@ function Canvas(props: {
   };
   const point = plot.points[hover];
   const words = point
-    ? `${names[hover]}: ${plot.titles[0]} ${plot.x.value(point[0])}, ${plot.titles[1]} ${plot.y.value(point[1])}`
+    ? `${names[hover]}: ${plot.titles[0]} ${plot.x.value(point[0])}, ` +
+      `${plot.titles[1]} ${plot.y.value(point[1])}`
     : "Drag a rectangle to pick runs out.";
   return (
     <div className={css.plot} tabIndex={0} role="group" aria-label="Plot">
