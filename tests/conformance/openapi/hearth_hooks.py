@@ -225,7 +225,8 @@ BODIES = {
 }
 QUERIES = {"key": "loss", "thing": "model:tiny@1", "project": "default", "since": "10m",
            "attempt": "1", "fields": "id,name", "code_digest": "", "set": "params.x=1",
-           "experiment_id": "", "q": "lo", "page": "runs", "until": "1s", "actor": "", "kind": "job"}
+           "experiment_id": "", "q": "lo", "page": "runs", "until": "1s", "actor": "",
+           "kind": "job"}
 ORDERS = itertools.cycle(["created_at desc", "id", "", "created_at asc, id desc"])
 CLOSING = {"cordonNode", "drainNode"}
 DEAR_ONES = {"retryJob", "deleteJob", "cancelJob", "setLive", "setRunLive", "getBackup",

@@ -1,5 +1,5 @@
-// The files of a version (of a dataset, or of a model that is a directory): a list to search in, and
-// the one that is chosen. Their names and digests are an object, each file is another.
+// The files of a version (of a dataset, or of a model that is a directory): a list to search in,
+// and the one that is chosen. Their names and digests are an object, each file is another.
 import {useQuery} from "@tanstack/react-query";
 
 import {text} from "../api/client";
