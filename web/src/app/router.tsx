@@ -81,6 +81,14 @@ const compareRuns = lazyRouteComponent(() => import("../views/runs/compare/index
 const compare = view("/runs/compare", compareRuns);
 const compareTab = view("/runs/compare/$tab", compareRuns);
 
+const adminView = lazyRouteComponent(() => import("../views/admin/index"), "Admin");
+const admin = view("/admin", adminView);
+const adminTab = view("/admin/$tab", adminView);
+const project = view(
+  "/admin/projects/$name",
+  lazyRouteComponent(() => import("../views/admin/project"), "ProjectPage"),
+);
+
 const tree = root.addChildren([
   signIn,
   shell.addChildren([
@@ -88,6 +96,7 @@ const tree = root.addChildren([
     ...[runs, run, runTab, compare, compareTab],
     ...[cluster, clusterTab, machine, quotas],
     ...[models, model, modelTab, datasets, dataset, datasetTab],
+    ...[admin, adminTab, project],
   ]),
 ]);
 

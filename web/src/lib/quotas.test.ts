@@ -13,7 +13,7 @@ const status = (project: string, parent = "", more: object = {}): QuotaStatus =>
     ...more,
   }) as QuotaStatus;
 const names = (all: ReturnType<typeof treeOf>) =>
-  all.map((one) => `${"-".repeat(one.depth)}${one.status.quota?.project}`);
+  all.map((one) => `${"-".repeat(one.depth)}${one.thing.quota?.project}`);
 
 test("projects stand behind the one above them", () => {
   const all = [status("trucks", "cars"), status("b"), status("cars", "a"), status("a")];

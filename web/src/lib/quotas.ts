@@ -3,36 +3,15 @@ import type {QuotaStatus} from "../api/client";
 import {kPlain, nameOfAmount, sayAmount, valueOf} from "./amounts";
 import type {Machine} from "./machines";
 import {toNumber} from "./format";
+import {type Leaf, inTree} from "./tree";
 
-export interface Branch {
-  status: QuotaStatus;
-  depth: number;
-}
-
-const nameOf = (status: QuotaStatus): string => status.quota?.project ?? "";
-
-// Each project behind the one above it. Where that is not to be seen, it stands at the top; with
-// `below` given: that project and what is below it alone.
-export function treeOf(all: readonly QuotaStatus[], below?: string): Branch[] {
-  const known = new Set(all.map(nameOf));
-  const children = new Map<string, QuotaStatus[]>();
-  for (const one of all) {
-    const parent = one.parent && known.has(one.parent) ? one.parent : "";
-    children.set(parent, [...(children.get(parent) ?? []), one]);
-  }
-  const made: Branch[] = [];
-  const walk = (one: QuotaStatus, depth: number) => {
-    made.push({status: one, depth});
-    for (const child of sorted(children.get(nameOf(one)))) walk(child, depth + 1);
-  };
-  const root = below ? all.filter((one) => nameOf(one) === below) : sorted(children.get(""));
-  for (const one of root) walk(one, 0);
-  return made;
-}
-
-function sorted(of: QuotaStatus[] = []): QuotaStatus[] {
-  return [...of].sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en-US", {numeric: true}));
-}
+export const treeOf = (all: readonly QuotaStatus[], below?: string): Leaf<QuotaStatus>[] =>
+  inTree(
+    all,
+    (one) => one.quota?.project ?? "",
+    (one) => one.parent,
+    below,
+  );
 
 export interface Bar {
   what: string;

@@ -10,7 +10,8 @@ import {useProject, useView} from "../app/search";
 import {useWrite} from "../app/write";
 import {amountsOf, written} from "../lib/amounts";
 import {count, percent, toNumber} from "../lib/format";
-import {type Bar, type Branch, barsOf, supplyOf, treeOf} from "../lib/quotas";
+import {type Bar, barsOf, supplyOf, treeOf} from "../lib/quotas";
+import type {Leaf} from "../lib/tree";
 import {Ask} from "../ui/ask";
 import {Confirm} from "../ui/dialog";
 import {TextField} from "../ui/inputs";
@@ -61,10 +62,10 @@ export function Quotas() {
           <Legend />
           {tree.map((branch) => (
             <Project
-              key={branch.status.quota?.project}
+              key={branch.thing.quota?.project}
               branch={branch}
               supply={supply}
-              edit={may(branch.status) ? () => setEdited(branch.status) : undefined}
+              edit={may(branch.thing) ? () => setEdited(branch.thing) : undefined}
             />
           ))}
         </div>
@@ -95,8 +96,12 @@ function Legend() {
   );
 }
 
-function Project(props: {branch: Branch; supply: Record<string, number>; edit?: () => void}) {
-  const {status, depth} = props.branch;
+function Project(props: {
+  branch: Leaf<QuotaStatus>;
+  supply: Record<string, number>;
+  edit?: () => void;
+}) {
+  const {thing: status, depth} = props.branch;
   const {quota} = status;
   const name = quota?.project ?? "";
   const share = toNumber(status.share);

@@ -106,7 +106,7 @@ function List(props: {all: Reservation[]; admin: boolean; end: (one: Reservation
               <td>{phaseOf(one, now)}</td>
               <td>{one.created_by}</td>
               {props.admin && (
-                <td>
+                <td className="actions">
                   <button type="button" className="danger" onClick={() => props.end(one)}>
                     End…
                   </button>

@@ -1,12 +1,12 @@
 // One dataset: its versions, the files of each, what came of it, and how to use it.
 import {useQuery} from "@tanstack/react-query";
-import {Link, useNavigate, useParams} from "@tanstack/react-router";
+import {Link, useParams} from "@tanstack/react-router";
 import {Suspense, lazy, useState} from "react";
 
 import {type Schemas, api, ask} from "../../api/client";
 import {useGrades} from "../../app/grades";
 import {type Search, useView} from "../../app/search";
-import {useWrite} from "../../app/write";
+import {useDelete} from "../../app/write";
 import {Confirm} from "../../ui/dialog";
 import {Page, Tabs} from "../../ui/page";
 import {Empty, Loading, Notice, Trouble} from "../../ui/words";
@@ -128,9 +128,8 @@ function Files(props: {version: DatasetVersion}) {
 function Delete(props: {dataset: Dataset}) {
   const {dataset} = props;
   const {may} = useGrades();
-  const navigate = useNavigate();
   const [asked, setAsked] = useState(false);
-  const send = useWrite(
+  const send = useDelete(
     () =>
       ask(
         api.DELETE("/api/v1/datasets/{dataset}", {
@@ -138,7 +137,7 @@ function Delete(props: {dataset: Dataset}) {
         }),
       ),
     ["datasets"],
-    () => void navigate({to: "/datasets" as never}),
+    "/datasets",
   );
   if (!may(dataset.project ?? "", "maintainer")) return null;
   return (

@@ -152,7 +152,7 @@ function Row(props: {
       <td>
         <Time at={version.created_at} />
       </td>
-      <td>
+      <td className="actions">
         {ask && (
           <Menu
             title={`Aliases of version ${version.number}`}
