@@ -54,9 +54,6 @@ export function Versions(props: {model: Model; all: ModelVersion[]; project: str
                 <th>Run</th>
                 <th>By</th>
                 <th>Made</th>
-                <th>
-                  <span className="unseen">Actions</span>
-                </th>
               </tr>
             </thead>
             <tbody>
@@ -127,7 +124,22 @@ function Row(props: {
         </Link>
       </td>
       <td>
-        <Aliases of={model.aliases} version={version.number} /> {version.stage}
+        <span className="row">
+          <Aliases of={model.aliases} version={version.number} /> {version.stage}
+          {ask && (
+            <Menu
+              title={`Aliases of version ${version.number}`}
+              label="Aliases"
+              items={[
+                {name: "Point an alias here…", run: () => ask({alias: "", number: version.number})},
+                ...mine.map(([alias]) => ({
+                  name: `Take ${alias} away…`,
+                  run: () => ask({alias, number: 0}),
+                })),
+              ]}
+            />
+          )}
+        </span>
       </td>
       <td className="nowrap">
         {version.file_name || (version.digest ? "directory" : "elsewhere")}{" "}
@@ -151,21 +163,6 @@ function Row(props: {
       <td>{version.created_by}</td>
       <td>
         <Time at={version.created_at} />
-      </td>
-      <td className="actions">
-        {ask && (
-          <Menu
-            title={`Aliases of version ${version.number}`}
-            label="Aliases"
-            items={[
-              {name: "Point an alias here…", run: () => ask({alias: "", number: version.number})},
-              ...mine.map(([alias]) => ({
-                name: `Take ${alias} away…`,
-                run: () => ask({alias, number: 0}),
-              })),
-            ]}
-          />
-        )}
       </td>
     </tr>
   );
