@@ -13,10 +13,12 @@ const logs = process.env.HEARTH_LOGS ?? "build/test-logs/page";
 mkdirSync(logs, {recursive: true});
 
 const folder = new URL("./stories/", import.meta.url);
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
+const launch = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+let browser = await launch();
 let passed = 0;
 let failed = 0;
 
@@ -63,7 +65,10 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".mjs")).s
   try {
     await server.start(...options);
     await prepare?.(server);
-    for (const [name, run] of chosen) await tell(file, name, new Story(browser, server), run, server);
+    for (const [name, run] of chosen) {
+      if (!browser.isConnected()) browser = await launch();  // it fell in the story before
+      await tell(file, name, new Story(browser, server), run, server);
+    }
   } catch (error) {
     failed += 1;
     console.log(`FAILED ${file}: ${error.stack}\n${server.log()}`);
