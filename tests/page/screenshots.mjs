@@ -5,6 +5,7 @@ import {join} from "node:path";
 
 import {Server} from "./server.mjs";
 import {Story, chromium} from "./story.mjs";
+import {options, prepare as fillPlaces} from "./world.mjs";
 
 const folder = process.argv[2] ?? "build/screenshots";
 const kTraining = "examples/fashion-mnist/job.yaml";
@@ -61,32 +62,59 @@ const views = {
   "runs": "/runs",
   "run": `/runs/${made.runs[0]}`,
   "compare": `/runs/compare?ids=${made.runs.join(",")}`,
-  "cluster": "/cluster",
-  "quotas": "/quotas",
-  "datasets": "/datasets",
   "models": "/models",
   "model": "/models/fashion-cnn?project=default",
-  "admin": "/admin",
+  "model-compare": "/models/fashion-cnn/compare?project=default",
+};
+// What takes machines and people is shown of a server with both.
+const lent = await new Server().start(...options);
+await fillPlaces(lent);
+const places = {
+  "cluster": "/cluster",
+  "cluster-by-job": "/cluster?by=job",
+  "cluster-queue": "/cluster/queue",
+  "cluster-pools": "/cluster/pools",
+  "cluster-reservations": "/cluster/reservations",
+  "cluster-what-if": "/cluster/what-if?add=hopper-1%3D2",
+  "machine": "/cluster/machines/hopper-1",
+  "quotas": "/quotas",
+  "datasets": "/datasets",
+  "dataset": "/datasets/clothes?project=vision",
+  "dataset-files": "/datasets/clothes/files?project=vision&open=train%2Fgreen.png",
+  "dataset-lineage": "/datasets/clothes/lineage?project=vision&version=1",
+  "projects": "/admin",
+  "project": "/admin/projects/vision",
+  "users": "/admin/users",
+  "tokens": "/admin/tokens",
+  "audit": "/admin/audit",
+  "server": "/admin/server",
 };
 
 const browser = await chromium.launch({executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"]});
 let troubles = [];
+
+async function pictures(of, shown, dark, phone) {
+  const story = new Story(browser, of);
+  const page = await story.signIn({dark, phone});
+  for (const [name, path] of Object.entries(shown)) {
+    await story.go(path);
+    await page.waitForTimeout(kSettleMs);
+    const file = `${name}-${dark ? "dark" : "light"}-${phone ? 390 : 1440}.png`;
+    await page.screenshot({path: join(folder, file)});
+  }
+  troubles.push(...(await story.close()));
+  say(`${dark ? "dark" : "light"}, ${phone ? 390 : 1440} pixels: ${Object.keys(shown).length} pictures`);
+}
+
 for (const dark of [false, true]) {
   for (const phone of [false, true]) {
-    const story = new Story(browser, server);
-    const page = await story.signIn({dark, phone});
-    for (const [name, path] of Object.entries(views)) {
-      await story.go(path);
-      await page.waitForTimeout(kSettleMs);
-      const file = `${name}-${dark ? "dark" : "light"}-${phone ? 390 : 1440}.png`;
-      await page.screenshot({path: join(folder, file)});
-    }
-    troubles.push(...(await story.close()));
-    say(`${dark ? "dark" : "light"}, ${phone ? 390 : 1440} pixels: ${Object.keys(views).length} pictures`);
+    await pictures(server, views, dark, phone);
+    await pictures(lent, places, dark, phone);
   }
 }
 await browser.close();
 await server.stop();
+await lent.stop();
 troubles = [...new Set(troubles)];
 if (troubles.length) say(`Said in the browser:\n${troubles.join("\n")}`);
 writeFileSync(join(folder, "troubles.txt"), troubles.join("\n"));

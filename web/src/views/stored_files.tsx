@@ -114,7 +114,7 @@ function Chosen(props: {file: StoredFile; inPlace?: string}) {
       ) : (
         <FilePreview key={file.digest} url={url} file={file} />
       )}
-      <p className="muted">
+      <p className="muted cut" title={file.digest}>
         <code>{file.digest}</code>
       </p>
     </section>

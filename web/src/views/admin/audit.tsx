@@ -41,13 +41,13 @@ function Thing(props: {event: Event}) {
   );
 }
 
-// A person's name tells enough; of a job, a task or the server its kind is said, too.
+// A person's name tells enough; a job or a task is first of all one.
 function Who(props: {event: Event}) {
   const {kind, name, address} = props.event.actor ?? {};
   return (
-    <span title={address ? `from ${address}` : undefined}>
-      {name || kind}
-      {kind && kind !== "user" && name && <span className="muted"> {kind}</span>}
+    <span className="cut" title={[name, address && `from ${address}`].filter(Boolean).join(", ")}>
+      {kind && kind !== "user" && <span className="muted">{kind} </span>}
+      {name !== kind && name}
     </span>
   );
 }

@@ -8,6 +8,7 @@ import {gpuPercent, sumOf} from "../../lib/used";
 import {Empty} from "../../ui/words";
 import css from "./cluster.module.css";
 import type {Use} from "./data";
+import {MachineLink} from "./machine_link";
 
 const kMostNamed = 3; // machines of a job
 
@@ -73,7 +74,9 @@ function Row(props: {job: JobUse; machines: Machine[]; use: Use}) {
       <td className="number nowrap">{memory === undefined ? "" : bytes(memory)}</td>
       <td>
         {job.machines.slice(0, kMostNamed).map((name) => (
-          <span key={name}>{name} </span>
+          <span key={name}>
+            <MachineLink name={name} />{" "}
+          </span>
         ))}
         {more > 0 && `and ${more} more `}
         {job.id && (

@@ -20,7 +20,7 @@ import {State} from "../../ui/state";
 import {Amount} from "./amount";
 import css from "./cluster.module.css";
 import {type Use, gpuSample} from "./data";
-import {MachineLink} from "./machines";
+import {MachineLink} from "./machine_link";
 
 const kAcross = 8; // GPUs beside each other
 const kAcrossPhone = 4;

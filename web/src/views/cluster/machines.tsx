@@ -1,6 +1,5 @@
 // All machines: in sums, then drawn by spine and rack, or told by the jobs that hold them.
 import {useQuery} from "@tanstack/react-query";
-import {Link} from "@tanstack/react-router";
 import {useDeferredValue} from "react";
 
 import {useView} from "../../app/search";
@@ -170,18 +169,5 @@ function RackHead(props: {rack: string; machines: Machine[]}) {
         {percent(given, all)})
       </small>
     </h3>
-  );
-}
-
-export function MachineLink(props: {name: string; className?: string}) {
-  return (
-    <Link
-      to={"/cluster/machines/$node" as never}
-      params={{node: props.name} as never}
-      className={props.className}
-      title={props.name}
-    >
-      {props.name}
-    </Link>
   );
 }
