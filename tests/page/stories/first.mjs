@@ -67,7 +67,7 @@ export const stories = {
     const page = await story.signIn();
     await page.keyboard.press("g");
     await page.keyboard.press("j");
-    await page.getByRole("link", {name: "steps-1"}).waitFor();
+    await page.getByRole("table", {name: "Jobs"}).getByRole("link", {name: "steps-1"}).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
