@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "app/commands.h"
 #include "app/simulate_svg.h"
@@ -89,6 +88,7 @@ Result<Trace> load(const cli::SimulateArgs& args) {
         format("--format {}: there are hearth, openb, philly, gang and sacct", args.format));
   }
   if (limit > 0 && trace.jobs.size() > limit) trace.jobs.resize(limit);
+  if (!args.load.empty()) sched::scale_to_load(trace, TRY(number("--load", args.load, 0.01, 100)));
   return trace;
 }
 
@@ -112,14 +112,22 @@ std::string at_json(const std::vector<double>& at, const std::vector<MeanSd>& va
   return "{" + out + "}";
 }
 
+Result<sched::Weights> weights_of(const std::string& score) {
+  if (score.empty() || score == "blend") return sched::Weights{};
+  if (score == "fragmentation") return sched::Weights::fragmentation_only();
+  return Error::invalid(format("--score {}: there are blend and fragmentation", score));
+}
+
 Result<int> fill(const cli::SimulateArgs& args, const Trace& trace, bool json) {
   sched::FillOptions options;
   options.fill = TRY(number("--fill", args.fill, 0.1, 100));
   options.at = {0.95, 1.0, options.fill};
+  options.weights = TRY(weights_of(args.score));
   const auto seeds = TRY(seeds_of(args.seeds));
   std::vector<std::vector<double>> allocated(options.at.size()), fragmented(options.at.size());
   int64_t decisions = 0;
   double seconds = 0;
+  uint64_t digest = 0;
   std::string list;
   cli::Progress progress("Filling", static_cast<int64_t>(seeds.size()),
                          cli::Progress::Unit::things);
@@ -132,6 +140,7 @@ Result<int> fill(const cli::SimulateArgs& args, const Trace& trace, bool json) {
       fragmented[i].push_back(100 * one.fragmented[i]);
     decisions += one.decisions;
     seconds += one.seconds;
+    digest = digest * 31 + one.digest;
     list += format("{}{}", list.empty() ? "" : ",", seed);
     progress.add(1);
   }
@@ -144,8 +153,9 @@ Result<int> fill(const cli::SimulateArgs& args, const Trace& trace, bool json) {
   if (json) {
     std::printf(
         "{\"allocated_percent\":%s,\"frag_percent\":%s,\"decisions_per_second\":%.0f,"
-        "\"seeds\":[%s]}\n",
-        at_json(options.at, filled).c_str(), at_json(options.at, lost).c_str(), rate, list.c_str());
+        "\"digest\":\"%016llx\",\"seeds\":[%s]}\n",
+        at_json(options.at, filled).c_str(), at_json(options.at, lost).c_str(), rate,
+        static_cast<unsigned long long>(digest), list.c_str());
     return 0;
   }
   std::printf("GPUs asked for   allocated      sd\n");
@@ -164,6 +174,7 @@ Result<sched::PoolPolicy> policy_of(const cli::SimulateArgs& args, const Trace& 
   for (const std::string& text : args.levels)
     policy.service_levels.push_back(TRY(number("--level", text, 0, 1e9)) * 3600);
   std::sort(policy.service_levels.begin(), policy.service_levels.end());
+  policy.by_outlook = args.predict;
   return policy;
 }
 
@@ -186,30 +197,39 @@ double ideal_seconds(const Trace& trace) {
   return std::max(longest, gpus == 0 ? 0 : gpu_seconds / gpus);
 }
 
-// Of the jobs of one task that some switch could hold whole, the part that lies in one; nothing
-// when the nodes have no switches or no such job ran.
-std::optional<double> inside_one_switch(const Trace& trace, const sched::Simulated& done) {
-  std::map<std::string, std::map<std::string, std::string>> link_of;  // by node, by GPU
-  std::map<std::string, int64_t> sizes;
-  for (const NodeInfo& node : trace.nodes) {
-    for (const Gpu& gpu : node.gpus) {
-      if (gpu.link.empty()) return std::nullopt;
-      link_of[node.name][gpu.uuid] = gpu.link;
-      ++sizes[node.name + "/" + gpu.link];
-    }
+// {"1": {...}, "8": {...}}: how long jobs waited for their first start, by a class of theirs; those
+// that never started are left out.
+template <typename F>
+std::string waits_by(const Trace& trace, const sched::Simulated& done, F class_of) {
+  std::map<std::string, std::vector<double>> waits;
+  for (size_t i = 0; i < done.jobs.size(); ++i) {
+    const sched::JobOutcome& job = done.jobs[i];
+    if (job.finished_at.micros == 0) continue;
+    waits[class_of(trace.jobs[i], job)].push_back((job.started_at - job.queued_at).seconds());
   }
-  int64_t largest = 0, jobs = 0, inside = 0;
-  for (const auto& [link, size] : sizes) largest = std::max(largest, size);
-  for (const sched::JobOutcome& job : done.jobs) {
-    if (job.places.size() != 1 || job.gpus < 2 || job.gpus > largest) continue;
-    std::set<std::string> links;
-    for (const std::string& gpu : job.places[0].gpus)
-      links.insert(link_of[job.places[0].node][gpu]);
-    ++jobs;
-    inside += links.size() == 1;
+  std::string out;
+  for (const auto& [name, values] : waits) {
+    const sched::Spread spread = sched::spread_of(values);
+    out += format("{}\"{}\":{{\"jobs\":{},\"mean\":{:.4f},\"p50\":{:.4f},\"p99\":{:.4f}}}",
+                  out.empty() ? "" : ",", name, values.size(), spread.mean, spread.p50, spread.p99);
   }
-  if (jobs == 0) return std::nullopt;
-  return 100.0 * static_cast<double>(inside) / static_cast<double>(jobs);
+  return "{" + out + "}";
+}
+
+std::string waits_json(const Trace& trace, const sched::Simulated& done) {
+  const auto priority = [](const sched::TraceJob& one, const sched::JobOutcome&) {
+    return format("{}", one.job.priority);
+  };
+  const auto gpus = [](const sched::TraceJob&, const sched::JobOutcome& job) {
+    const bool shares = job.milli_gpus != job.gpus * 1000;
+    return shares ? std::string("share") : format("{}", job.gpus);
+  };
+  return format(",\"waits_by_priority\":{},\"waits_by_gpus\":{}", waits_by(trace, done, priority),
+                waits_by(trace, done, gpus));
+}
+
+double inside_percent(const sched::LinkUse& links) {
+  return 100.0 * static_cast<double>(links.inside) / static_cast<double>(links.jobs);
 }
 
 std::string forecast_json(const sched::Forecasts& told) {
@@ -220,12 +240,16 @@ std::string forecast_json(const sched::Forecasts& told) {
 }
 
 // What only some ask for.
-std::string optional_json(const cli::SimulateArgs& args, const sched::Simulated& done,
-                          std::optional<double> inside) {
-  std::string out;
+std::string optional_json(const cli::SimulateArgs& args, const Trace& trace,
+                          const sched::Simulated& done) {
+  std::string out = waits_json(trace, done);
   if (args.check_waits)
     out += format(",\"needless_wait_seconds\":{:.3f}", done.needless_wait_seconds);
-  if (inside) out += format(",\"one_switch_percent\":{:.2f}", *inside);
+  if (args.fragments) out += format(",\"frag_percent\":{:.3f}", 100 * done.fragmented);
+  if (done.links.jobs > 0)
+    out += format(
+        ",\"one_switch_percent\":{:.2f},\"one_switch_missed\":{},\"clean_switches_broken\":{}",
+        inside_percent(done.links), done.links.missed, done.links.broke_clean);
   if (args.forecast) out += forecast_json(sched::forecasts_of(done));
   return out;
 }
@@ -239,6 +263,76 @@ std::string forecast_words(const sched::Forecasts& told) {
       words(told.median_wait_seconds));
 }
 
+// What a replay comes to.
+struct Summary {
+  sched::Spread jct, waits;
+  size_t never = 0;
+  double gpus = 0, makespan = 0, ideal = 0;
+  double used = 0, used_coming = 0;  // part of the GPUs; until the last job came
+};
+
+Summary summary_of(const Trace& trace, const sched::Simulated& done) {
+  Summary sum;
+  std::vector<double> completion, wait;
+  for (const sched::JobOutcome& job : done.jobs) {
+    if (job.finished_at.micros == 0) {
+      ++sum.never;
+      continue;
+    }
+    completion.push_back((job.finished_at - job.queued_at).seconds());
+    wait.push_back((job.started_at - job.queued_at).seconds());
+  }
+  sum.jct = sched::spread_of(completion);
+  sum.waits = sched::spread_of(wait);
+  sum.makespan = (done.last - done.first).seconds();
+  sum.ideal = ideal_seconds(trace);
+  for (const NodeInfo& node : trace.nodes) sum.gpus += static_cast<double>(node.gpus.size());
+  const auto part = [&](double gpu_seconds, double seconds) {
+    return seconds > 0 && sum.gpus > 0 ? gpu_seconds / (seconds * sum.gpus) : 0;
+  };
+  sum.used = part(done.gpu_seconds, sum.makespan);
+  const auto [first, last] = sched::coming(trace);
+  sum.used_coming = part(done.gpu_seconds_while_coming, (last - first).seconds());
+  return sum;
+}
+
+void print_json(const cli::SimulateArgs& args, const Trace& trace, const sched::Simulated& done,
+                const Summary& sum) {
+  std::printf(
+      "{\"jct_seconds\":%s,\"wait_seconds\":%s,\"preemptions\":%lld,"
+      "\"makespan_seconds\":%.3f,\"ideal_seconds\":%.1f,\"gpus_used\":%.4f,"
+      "\"gpus_used_while_coming\":%.4f,\"jobs\":%zu,"
+      "\"never_started\":%zu,\"plans\":%lld,\"plan_seconds\":%.6f,"
+      "\"slowest_plan_seconds\":%.6f,\"p99_plan_seconds\":%.6f%s}\n",
+      spread_json(sum.jct).c_str(), spread_json(sum.waits).c_str(),
+      static_cast<long long>(done.evictions), sum.makespan, sum.ideal, sum.used, sum.used_coming,
+      done.jobs.size(), sum.never, static_cast<long long>(done.plans), done.plan_seconds,
+      done.slowest_plan_seconds, done.p99_plan_seconds, optional_json(args, trace, done).c_str());
+}
+
+void print_words(const cli::SimulateArgs& args, const sched::Simulated& done, const Summary& sum) {
+  const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };
+  const auto row = [&](const char* name, const sched::Spread& spread) {
+    std::printf("%-12s %12s %12s %12s\n", name, words(spread.mean).c_str(),
+                words(spread.p50).c_str(), words(spread.p99).c_str());
+  };
+  std::printf("%-12s %12s %12s %12s\n", "", "mean", "half under", "99 % under");
+  row("waited", sum.waits);
+  row("completed in", sum.jct);
+  std::printf(
+      "%zu jobs in %s (%s if all GPUs were busy all the time), %.1f %% of the GPUs used, "
+      "%lld evictions\n",
+      done.jobs.size(), words(sum.makespan).c_str(), words(sum.ideal).c_str(), sum.used * 100,
+      static_cast<long long>(done.evictions));
+  if (args.forecast) std::printf("%s", forecast_words(sched::forecasts_of(done)).c_str());
+  if (done.links.jobs > 0)
+    std::printf(
+        "%.1f %% of the jobs that fit one switch lay in one; %lld did not though one was free\n",
+        inside_percent(done.links), static_cast<long long>(done.links.missed));
+  if (sum.never > 0)
+    std::printf("%zu jobs never started: they do not fit this cluster\n", sum.never);
+}
+
 Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json) {
   sched::SimulateOptions options;
   options.pools = {TRY(policy_of(args, trace))};
@@ -249,6 +343,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
     options.projects = TRY(sched::read_projects(args.projects, text));
   }
   options.check_waits = args.check_waits;
+  options.fragments = args.fragments;
   if (!args.eviction_cost.empty()) options.eviction_cost = TRY(parse_duration(args.eviction_cost));
   if (!args.start_cost.empty()) options.start_cost = TRY(parse_duration(args.start_cost));
   cli::Progress progress("Replaying", static_cast<int64_t>(trace.jobs.size()),
@@ -257,53 +352,17 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
     progress.set(static_cast<int64_t>(part * static_cast<double>(trace.jobs.size())));
   };
   const sched::Simulated done = TRY(sched::simulate(trace, options));
-  std::vector<double> completion, wait;
-  size_t never = 0;
-  for (const sched::JobOutcome& job : done.jobs) {
-    if (job.finished_at.micros == 0) {
-      ++never;
-      continue;
-    }
-    completion.push_back((job.finished_at - job.queued_at).seconds());
-    wait.push_back((job.started_at - job.queued_at).seconds());
-  }
-  const sched::Spread jct = sched::spread_of(completion), waits = sched::spread_of(wait);
-  const double makespan = (done.last - done.first).seconds(), ideal = ideal_seconds(trace);
-  double gpus = 0;
-  for (const NodeInfo& node : trace.nodes) gpus += static_cast<double>(node.gpus.size());
-  const auto inside = inside_one_switch(trace, done);
+  const Summary sum = summary_of(trace, done);
   if (!args.svg.empty())
     TRY(os::write_file_atomic(
-        args.svg, draw(done, gpus,
+        args.svg, draw(done, sum.gpus,
                        format("{} jobs of {} on {:g} GPUs", done.jobs.size(),
-                              std::filesystem::path(args.jobs).filename().string(), gpus))));
-  const double used = makespan > 0 && gpus > 0 ? done.gpu_seconds / (makespan * gpus) : 0;
+                              std::filesystem::path(args.jobs).filename().string(), sum.gpus))));
   if (json) {
-    std::printf(
-        "{\"jct_seconds\":%s,\"wait_seconds\":%s,\"preemptions\":%lld,"
-        "\"makespan_seconds\":%.1f,\"ideal_seconds\":%.1f,\"gpus_used\":%.4f,\"jobs\":%zu,"
-        "\"never_started\":%zu,\"plans\":%lld,\"plan_seconds\":%.3f,"
-        "\"slowest_plan_seconds\":%.4f,\"p99_plan_seconds\":%.6f%s}\n",
-        spread_json(jct).c_str(), spread_json(waits).c_str(),
-        static_cast<long long>(done.evictions), makespan, ideal, used, done.jobs.size(), never,
-        static_cast<long long>(done.plans), done.plan_seconds, done.slowest_plan_seconds,
-        done.p99_plan_seconds, optional_json(args, done, inside).c_str());
-    return 0;
+    print_json(args, trace, done, sum);
+  } else {
+    print_words(args, done, sum);
   }
-  const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };
-  std::printf("%-12s %12s %12s %12s\n", "", "mean", "half under", "99 % under");
-  std::printf("%-12s %12s %12s %12s\n", "waited", words(waits.mean).c_str(),
-              words(waits.p50).c_str(), words(waits.p99).c_str());
-  std::printf("%-12s %12s %12s %12s\n", "completed in", words(jct.mean).c_str(),
-              words(jct.p50).c_str(), words(jct.p99).c_str());
-  std::printf(
-      "%zu jobs in %s (%s if all GPUs were busy all the time), %.1f %% of the GPUs used, "
-      "%lld evictions\n",
-      done.jobs.size(), words(makespan).c_str(), words(ideal).c_str(), used * 100,
-      static_cast<long long>(done.evictions));
-  if (args.forecast) std::printf("%s", forecast_words(sched::forecasts_of(done)).c_str());
-  if (inside) std::printf("%.1f %% of the jobs that fit one switch lay in one\n", *inside);
-  if (never > 0) std::printf("%zu jobs never started: they do not fit this cluster\n", never);
   return 0;
 }
 
@@ -316,9 +375,13 @@ Result<int> simulate(const cli::SimulateArgs& args, bool json) {
     return Error::invalid(
         "--days, --add, --without, --guarantee-of and --limit-of go with --what-if",
         "add --what-if, or take them out");
-  if (!args.fill.empty() && (!args.svg.empty() || args.forecast || args.check_waits))
-    return Error::invalid("--svg, --forecast and --check-waits do not go with --fill",
-                          "take one of them out: nothing waits in a fill");
+  if (!args.fill.empty() && (!args.svg.empty() || args.forecast || args.check_waits ||
+                             args.fragments || !args.load.empty()))
+    return Error::invalid(
+        "--svg, --forecast, --check-waits, --fragments and --load do not go with --fill",
+        "take one of them out: nothing waits in a fill");
+  if (args.fill.empty() && !args.score.empty())
+    return Error::invalid("--score goes with --fill", "add --fill, or take it out");
   const Trace trace = TRY(load(args));
   if (trace.nodes.empty()) return Error::invalid(format("{}: lists no node", args.nodes));
   if (!args.fill.empty()) return fill(args, trace, json);

@@ -124,10 +124,24 @@ class Cells {
   uint64_t version_ = 0, topology_version_ = 0;
 };
 
-inline std::vector<size_t> bits(GpuMask mask) {
-  std::vector<size_t> found;
-  for (; mask != 0; mask &= mask - 1) found.push_back(static_cast<size_t>(__builtin_ctzll(mask)));
-  return found;
+// The numbers of the bits that are set, the least first: `for (const size_t gpu : bits(mask))`.
+class Bits {
+ public:
+  explicit Bits(uint64_t mask) : mask_(mask) {}
+  size_t operator*() const { return static_cast<size_t>(__builtin_ctzll(mask_)); }
+  Bits& operator++() {
+    mask_ &= mask_ - 1;
+    return *this;
+  }
+  bool operator==(const Bits&) const = default;
+  Bits begin() const { return *this; }
+  Bits end() const { return Bits(0); }
+
+ private:
+  uint64_t mask_;
+};
+inline Bits bits(uint64_t mask) {
+  return Bits(mask);
 }
 inline int64_t count_bits(GpuMask mask) {
   return __builtin_popcountll(mask);

@@ -98,6 +98,20 @@ struct Apply {
     state.reserved.erase(event.job_id);
     state.said.erase(event.job_id);
   }
+  void operator()(const OutlookChanged& event) const {
+    const auto running = state.running.find(event.attempt_id);
+    if (running != state.running.end()) running->second.levels = event.levels;
+    const auto key = state.queue_keys.find(event.job_id);
+    if (key == state.queue_keys.end()) return;
+    auto& [project, at] = key->second;
+    auto queued = state.queues[project].extract(at);
+    QueuedJob& job = queued.mapped().job;
+    at.priority -= state.standing(job);
+    job.levels = event.levels;
+    at.priority += state.standing(job);
+    queued.key() = at;
+    state.queues[project].insert(std::move(queued));
+  }
   void operator()(const AttemptStarted& event) const {
     state.quotas.pass(event.at, state.all);
     leave_queue(state, event.job.id);
@@ -120,7 +134,9 @@ struct Apply {
     running.queued_at = event.job.queued_at;
     running.expected = event.job.expected;
     running.like = event.job.like;
+    running.levels = event.job.levels;
     running.served = event.job.served;
+    running.ends_when_evicted = event.job.ends_when_evicted;
     for (const Place& place : event.places) running.uses.push_back(use_of(event, place));
     find_grants(state, running);
     for (const Grant& grant : running.grants)
@@ -210,6 +226,9 @@ QueuedJob queued_job(const Job& job) {
                    .balanced = job.spec.placement.balanced,
                    .opportunistic = job.spec.opportunistic,
                    .roles = !job.spec.roles.empty()};
+  const auto& tried_after = job.spec.retries.on;
+  queued.ends_when_evicted = std::find(tried_after.begin(), tried_after.end(),
+                                       FailureClass::preemption) == tried_after.end();
   queued.lost_place = job.failure && no_fault_of_its_own(job.failure->failure_class);
   int64_t rank = 0;
   double servers = 0, cpus = 0;
@@ -327,37 +346,75 @@ int64_t level_of(const std::vector<double>& levels, double served) {
   return std::upper_bound(levels.begin(), levels.end(), served) - levels.begin();
 }
 
-// GPUs that serve it; of one without any, its CPUs.
 double servers(const Running& running) {
   const int64_t gpus = amount(running.amounts, kGpus);
   return static_cast<double>(gpus > 0 ? gpus : amount(running.amounts, kCpus)) / 1000;
 }
 
+// The step of its outlook at which it stands.
+const ServiceLevel* step_after(const std::vector<ServiceLevel>& levels, double served) {
+  return std::upper_bound(levels.data(), levels.data() + levels.size(), served,
+                          [](double had, const ServiceLevel& one) { return had < one.from; });
+}
+
+template <typename Job>
+int64_t level_of(const PoolPolicy& policy, const Job& job, double served) {
+  if (!policy.by_outlook) return level_of(policy.service_levels, served);
+  if (!job.levels || job.levels->empty()) return rank_level(served);
+  const ServiceLevel* const after = step_after(*job.levels, served);
+  return (after == job.levels->data() ? *after : *std::prev(after)).level;
+}
+
 }  // namespace
+
+int64_t rank_level(double gpu_seconds) {
+  return std::lround(kLevelsPerOctave * std::log2(std::max(1.0, gpu_seconds)));
+}
+
+double servers_of(const QueuedJob& job) {
+  int64_t gpus = 0, cpus = 0;
+  for (const TaskNeed& need : job.tasks) {
+    gpus += need.milli_gpus;
+    cpus += need.milli_cpus;
+  }
+  return static_cast<double>(gpus > 0 ? gpus : cpus) / 1000;
+}
 
 int64_t Cluster::State::standing(const QueuedJob& job) const {
   for (const auto& [name, policy] : pools) {
-    if (policy.service_levels.empty() || (!job.pool.empty() && job.pool != name)) continue;
-    return job.priority - kLevelStep * level_of(policy.service_levels, job.served);
+    if (!has_levels(policy) || (!job.pool.empty() && job.pool != name)) continue;
+    return job.priority - kLevelStep * level_of(policy, job, job.served);
   }
   return job.priority;
 }
 
 int64_t Cluster::State::standing(const Running& running, Time now) const {
-  const auto& levels = policy(running.pool).service_levels;
-  if (levels.empty()) return running.priority;
+  const PoolPolicy& here = policy(running.pool);
+  if (!has_levels(here)) return running.priority;
   const double had = running.served + servers(running) * (now - running.started_at).seconds();
-  return running.priority - kLevelStep * level_of(levels, had);
+  const int64_t level = level_of(here, running, had);
+  const auto worth_it = static_cast<int64_t>(here.by_outlook ? kLevelsPerOctave : 0);
+  return running.priority - kLevelStep * std::max<int64_t>(0, level - worth_it);
 }
 
 Time Cluster::State::next_level(const Running& running, Time now) const {
-  const auto& levels = policy(running.pool).service_levels;
+  const PoolPolicy& here = policy(running.pool);
   const double rate = servers(running);
-  if (levels.empty() || rate <= 0) return {};
+  if (!has_levels(here) || rate <= 0) return {};
   const double had = running.served + rate * (now - running.started_at).seconds();
-  const auto next = std::upper_bound(levels.begin(), levels.end(), had);
-  if (next == levels.end()) return {};
-  return now + Duration{static_cast<int64_t>((*next - had) / rate * 1e6) + 1};
+  double next = 0;
+  if (!here.by_outlook) {
+    const auto at = std::upper_bound(here.service_levels.begin(), here.service_levels.end(), had);
+    if (at == here.service_levels.end()) return {};
+    next = *at;
+  } else if (running.levels) {
+    const ServiceLevel* const after = step_after(*running.levels, had);
+    if (after == running.levels->data() + running.levels->size()) return {};
+    next = after->from;
+  } else {
+    next = std::max(1.0, 2 * had);
+  }
+  return now + Duration{static_cast<int64_t>((next - had) / rate * 1e6) + 1};
 }
 
 Cells& Cluster::State::idle() {

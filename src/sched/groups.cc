@@ -76,6 +76,7 @@ void Groups::leave(uint32_t node) {
 }
 
 void Groups::set(uint32_t node, const NodeShape& shape) {
+  if (const NodeShape* now = find(node); now != nullptr && *now == shape) return;
   CHECK(shape.model >= 0 && shape.model < kMaxModels);
   CHECK(shape.gpu_count >= 0 && shape.gpu_count <= kMaxGpusPerNode);
   remove(node);

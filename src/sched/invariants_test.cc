@@ -1,4 +1,6 @@
-// Random events against what must always hold. HEARTH_SCHED_EVENTS says how many (default 2,400).
+// Random events against what must always hold. HEARTH_SCHED_EVENTS says how many (default 2,400),
+// and HEARTH_SCHED_SEED the number of the first of the worlds that they happen in (default 0).
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -11,30 +13,33 @@
 namespace hearth::sched {
 namespace {
 
-// Everything that a plan or an undone trial must leave as it was.
-std::string dump(const Cluster::State& state) {
-  std::string text;
+// Everything that a plan or an undone trial must leave as it was, as numbers: what is compared
+// twice a plan must cost little.
+std::vector<int64_t> dump(const Cluster::State& state) {
+  std::vector<int64_t> all;
+  const auto add = [&](const auto& values) { all.insert(all.end(), values.begin(), values.end()); };
   for (const Node& node : state.cells.nodes()) {
-    text += format("{}/{} {} {} {} {:x} {:x};", node.key.first, node.key.second, node.open,
-                   node.free_cpus, node.free_memory, node.whole, node.healthy);
-    for (const int64_t milli : node.free_milli) text += format(" {}", milli);
+    all.insert(all.end(), {node.open, node.free_cpus, node.free_memory,
+                           static_cast<int64_t>(node.whole), static_cast<int64_t>(node.healthy)});
+    add(node.free_milli);
   }
   for (const Tier tier : kTiers) {
     for (const Domain& domain : state.cells.domains(tier)) {
-      text += format("\n{} {} {}", domain.name, domain.free_cpus, domain.free_memory);
-      for (const int64_t gpus : domain.whole_gpus) text += format(" {}", gpus);
-      for (const int64_t milli : domain.milli_gpus) text += format(" {}", milli);
+      all.insert(all.end(), {domain.free_cpus, domain.free_memory});
+      add(domain.whole_gpus);
+      add(domain.milli_gpus);
     }
   }
   for (size_t i = 0; i < state.quotas.size(); ++i) {
-    text += format("\n{}:", state.quotas.at(static_cast<int32_t>(i)).name);
-    Amounts used = state.quotas.at(static_cast<int32_t>(i)).used;
-    while (!used.empty() && used.back() == 0) used.pop_back();
-    for (const int64_t amount : used) text += format(" {}", amount);
+    const Amounts& used = state.quotas.at(static_cast<int32_t>(i)).used;
+    const auto last =
+        std::find_if(used.rbegin(), used.rend(), [](int64_t one) { return one != 0; });
+    all.push_back(last.base() - used.begin());
+    all.insert(all.end(), used.begin(), last.base());
   }
   for (const auto& [id, running] : state.running)
-    text += format("\n{} {} {}", id, running.stopping, running.evicted);
-  return text;
+    all.insert(all.end(), {running.stopping, running.evicted});
+  return all;
 }
 
 class World {
@@ -51,6 +56,21 @@ class World {
     all.limit.milli_cpus = 150'000;
     cluster_.apply(ProjectChanged{all});
     cluster_.apply(PoolChanged{{.pool = "local", .minimum_run = Duration::seconds(3)}});
+  }
+
+  // What events have brought forward is what counting all anew gives.
+  void recount() {
+    Cluster fresh;
+    const Cluster::State& state = cluster_.state();
+    for (const Node& node : state.cells.nodes()) fresh.apply(NodeChanged{node.info});
+    for (size_t i = 0; i < state.quotas.size(); ++i)
+      fresh.apply(ProjectChanged{state.quotas.at(static_cast<int32_t>(i)).quota});
+    for (const auto& [id, running] : state.running) {
+      const Start& start = starts_.at(id);
+      fresh.apply(AttemptStarted{id, start.pool, jobs_.at(start.job_id), start.places, now_});
+      if (running.stopping) fresh.apply(AttemptStopping{id});
+    }
+    ASSERT_EQ(dump(state), dump(fresh.state())) << "counters have gone astray";
   }
 
   void step() {
@@ -173,6 +193,7 @@ class World {
   void end(const std::string& attempt) {
     cluster_.apply(AttemptEnded{attempt, now_});
     running_.erase(attempt);
+    starts_.erase(attempt);
   }
 
   // Nobody begins where the node closes before it is to end.
@@ -188,7 +209,7 @@ class World {
   }
 
   void make_plan() {
-    const std::string before = dump(cluster_.state());
+    const std::vector<int64_t> before = dump(cluster_.state());
     const Plan found = plan(cluster_, now_);
     ASSERT_EQ(before, dump(cluster_.state())) << "a plan leaves traces";
     for (const Start& start : found.starts) {
@@ -199,6 +220,7 @@ class World {
       cluster_.apply(
           AttemptStarted{attempt, start.pool, jobs_.at(start.job_id), start.places, now_});
       running_.insert(attempt);
+      starts_[attempt] = start;
     }
     ASSERT_NO_FATAL_FAILURE(check());
     for (const Eviction& eviction : found.evictions) {
@@ -220,19 +242,27 @@ class World {
   Cluster cluster_;
   Time now_{1'000'000'000};
   std::map<std::string, QueuedJob> jobs_;
+  std::map<std::string, Start> starts_;  // of those that run
   std::set<std::string> queued_, running_, shrunk_;
   uint64_t count_ = 0;
 };
 
+int64_t number_of(const char* variable, int64_t otherwise) {
+  if (const char* text = std::getenv(variable); text != nullptr)
+    std::from_chars(text, text + std::strlen(text), otherwise);
+  return otherwise;
+}
+
 TEST(Invariants, RandomEvents) {
-  int64_t events = 2'400;
-  if (const char* wanted = std::getenv("HEARTH_SCHED_EVENTS"); wanted != nullptr)
-    std::from_chars(wanted, wanted + std::strlen(wanted), events);
-  constexpr int64_t kOfOneWorld = 400;
-  for (int64_t i = 0; i < events / kOfOneWorld; ++i) {
-    World world(static_cast<uint64_t>(i));
-    for (int64_t step = 0; step < kOfOneWorld; ++step) {
-      ASSERT_NO_FATAL_FAILURE(world.step()) << "seed " << i << " step " << step;
+  const int64_t events = number_of("HEARTH_SCHED_EVENTS", 2'400);
+  const int64_t first = number_of("HEARTH_SCHED_SEED", 0);
+  constexpr int64_t kOfOneWorld = 400, kRecountEvery = 50;
+  for (int64_t seed = first; seed < first + events / kOfOneWorld; ++seed) {
+    World world(static_cast<uint64_t>(seed));
+    for (int64_t step = 1; step <= kOfOneWorld; ++step) {
+      ASSERT_NO_FATAL_FAILURE(world.step()) << "seed " << seed << " step " << step;
+      if (step % kRecountEvery == 0)
+        ASSERT_NO_FATAL_FAILURE(world.recount()) << "seed " << seed << " step " << step;
     }
   }
 }

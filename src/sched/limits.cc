@@ -11,7 +11,10 @@ bool chooses_model(const Ask& ask) {
 std::vector<size_t> models_of(const Cluster::State& state, const Ask& ask) {
   if (!chooses_model(ask)) return {};
   const size_t known = state.cells.models().size();
-  return bits(known >= kMostModels ? ask.models : ask.models & ((ModelMask{1} << known) - 1));
+  const ModelMask all = known >= kMostModels ? ~ModelMask{0} : (ModelMask{1} << known) - 1;
+  std::vector<size_t> found;
+  for (const size_t model : bits(ask.models & all)) found.push_back(model);
+  return found;
 }
 
 Amounts of_model(const Queued& queued, size_t model) {

@@ -13,6 +13,7 @@
 //   job NAME [cpus N] [memory SIZE] [gpus N] [model A|B] [share S] [tasks N] [priority P]
 //       [at SECOND] [not_before SECOND] [project P] [within LEVEL] [inside CELL]
 //       [expected SECONDS] [served S] [spread] [balanced] [opportunistic] [lost_place]
+//       [once]                     once: it would not be tried again after an eviction
 //   fill NODE COUNT NAME [as job]  runs there since second 0, as NAME-NODE-0, ...: 1 CPU, 1 GPU
 //                                  each unless said; GPUs in their order
 //   end NAME [SECOND]              the attempt of that job
@@ -160,6 +161,7 @@ QueuedJob job_from(const Words& words) {
   job.balanced = has(words, "balanced");
   job.opportunistic = has(words, "opportunistic");
   job.lost_place = has(words, "lost_place");
+  job.ends_when_evicted = has(words, "once");
   job.expected = Duration::seconds(number(value_of(words, "expected", "0")));
   job.served = number(value_of(words, "served", "0"));
   const auto tasks = static_cast<int64_t>(number(value_of(words, "tasks", "1")));

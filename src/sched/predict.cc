@@ -8,14 +8,13 @@
 #include "sched/state.h"
 
 namespace hearth::sched {
-namespace {
-
-// "fashion-7" and "fashion-8" are runs of the same thing.
 std::string_view stem(std::string_view name) {
   while (!name.empty() && (name.back() == '-' || (name.back() >= '0' && name.back() <= '9')))
     name.remove_suffix(1);
   return name;
 }
+
+namespace {
 
 std::array<std::string, 3> kinds_of(const QueuedJob& job) {
   const std::string shape = shape_of(job);

@@ -5,10 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sched/scheduler.h"
 
 namespace hearth::sched {
+
+// "fashion-7" and "fashion-8" are runs of the same thing.
+std::string_view stem(std::string_view name);
 
 // Of the last runs of the same user, name and shape; where there are too few, of the same user and
 // shape, then of the same shape (after QSSF in Helios, SC'21).

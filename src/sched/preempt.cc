@@ -39,7 +39,7 @@ class Search {
     if (found_.all.empty() || !may_be_enough()) return std::nullopt;
     if (ask_.within == Level::node || ask_.tasks == 1) return on_one_node();
     std::optional<Cover> best;
-    double least = 0;
+    EvictionCost least;
     const Tier tier = ask_.within == Level::rack    ? Tier::rack
                       : ask_.within == Level::spine ? Tier::spine
                                                     : Tier::pool;
@@ -88,7 +88,7 @@ class Search {
            !quotas.within_guarantee(running.project, queued_.amounts);
   }
 
-  double cost_of(const Running& running) const {
+  EvictionCost cost_of(const Running& running) const {
     const Time saved = std::max(running.started_at, running.saved_at);
     const bool keeps = state_.policy(running.pool).saves_when_stopped;
     const double lost = keeps ? 1.0 : std::max(1.0, (now_ - saved).seconds());
@@ -96,13 +96,14 @@ class Search {
         static_cast<double>(std::max(running.amounts[kGpus], running.amounts[kCpus] / 8));
     double standing = static_cast<double>(1 + running.priority);
     if (running.project < 0) standing = 0.01;
-    // Each level of service down makes it ten times easier to let go.
+    // Each level of service down makes it ten times easier to let go; by outlook, each doubling.
     const int64_t levels = (running.priority - state_.standing(running, now_)) / kLevelStep;
-    standing *= std::pow(0.1, static_cast<double>(levels));
-    return size * lost * standing;
+    const double fine = state_.policy(running.pool).by_outlook ? kLevelsPerOctave : 1;
+    standing *= std::pow(0.1, static_cast<double>(levels) / fine);
+    return {running.ends_when_evicted ? 1.0 : 0.0, size * lost * standing};
   }
-  double cost_of(const Cover& cover) const {
-    double sum = 0;
+  EvictionCost cost_of(const Cover& cover) const {
+    EvictionCost sum;
     for (const Running* victim : cover.victims) sum += cost_of(*victim);
     return sum;
   }
@@ -171,7 +172,7 @@ class Search {
   // The node first on which the cheapest victim is cheaper than elsewhere.
   std::optional<Cover> on_one_node() {
     std::optional<Cover> best;
-    double least = 0;
+    EvictionCost least;
     for (auto at = found_.order.begin(); at != found_.order.end();) {
       const auto [at_least, node] = *at;
       if (best && at_least >= least) break;
@@ -234,7 +235,7 @@ class Search {
       });
       if (at != grants.end()) by_node[at->node].push_back(candidate);
     }
-    std::vector<std::pair<double, int32_t>> order;
+    std::vector<std::pair<EvictionCost, int32_t>> order;
     for (auto& [node, there] : by_node) {
       std::sort(there.begin(), there.end(), cheaper);
       order.emplace_back(cost_per_task(node, there), node);
@@ -242,17 +243,20 @@ class Search {
     std::sort(order.begin(), order.end());
     std::vector<Candidate> all;
     for (const auto& [cost, node] : order) {
-      if (std::isfinite(cost)) all.insert(all.end(), by_node[node].begin(), by_node[node].end());
+      if (std::isfinite(cost.for_good))
+        all.insert(all.end(), by_node[node].begin(), by_node[node].end());
     }
     for (const auto& [cost, node] : order) {
-      if (!std::isfinite(cost)) all.insert(all.end(), by_node[node].begin(), by_node[node].end());
+      if (!std::isfinite(cost.for_good))
+        all.insert(all.end(), by_node[node].begin(), by_node[node].end());
     }
     return with(all, nodes);
   }
 
-  double cost_per_task(int32_t index, const std::vector<Candidate>& there) {
+  // Without end where it would take none.
+  EvictionCost cost_per_task(int32_t index, const std::vector<Candidate>& there) {
     const size_t mark = state_.cells.mark();
-    double cost = 0;
+    EvictionCost cost;
     for (const Candidate& candidate : there) {
       cost += candidate.cost;
       for (const Grant& grant : candidate.running->grants) {
@@ -260,9 +264,10 @@ class Search {
       }
     }
     const Need& need = ask_.groups.front().need;
-    const int64_t tasks = capacity(state_.cells.node(index), need, need.models);
+    const auto tasks = static_cast<double>(capacity(state_.cells.node(index), need, need.models));
     state_.cells.undo(mark);
-    return tasks == 0 ? INFINITY : cost / static_cast<double>(tasks);
+    if (tasks == 0) return {INFINITY, INFINITY};
+    return {cost.for_good / tasks, cost.work / tasks};
   }
 
   // Evicts in this order until it fits, looking after 1, 2, 4, 8... of them, then takes back

@@ -35,6 +35,13 @@ struct TaskNeed {
   Inside inside = Inside::any;
 };
 
+// From so much service on (GPU-seconds) a job stands on this level; the lower, the sooner it runs.
+struct ServiceLevel {
+  double from = 0;
+  int64_t level = 0;
+  bool operator==(const ServiceLevel&) const = default;
+};
+
 struct QueuedJob {
   std::string id, name, project, owner;
   int64_t priority = 50;        // 0..100, higher first
@@ -47,9 +54,12 @@ struct QueuedJob {
   bool balanced = false;       // as many tasks on each node as on the others
   bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
-  Duration expected;           // how long it will run; 0: nobody knows
+  bool ends_when_evicted = false;  // it would not be tried again: the last to be evicted
+  Duration expected;               // how long it will run; 0: nobody knows
   // How long the like of it ran, the shortest first; null: nobody knows.
   std::shared_ptr<const std::vector<Duration>> like{};
+  // What past jobs say of how soon it will be over (outlook.h), ascending; for by_outlook.
+  std::shared_ptr<const std::vector<ServiceLevel>> levels{};
   double served = 0;   // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
   bool roles = false;  // its job file names its roles
 };
@@ -80,6 +90,8 @@ struct PoolPolicy {
   // Least attained service (Tiresias, NSDI'19): at each of these GPU-seconds (ascending) a job
   // comes behind, and makes room for, those that have had less. Empty: jobs run to their end.
   std::vector<double> service_levels;
+  // In place of these levels what each job's outlook says; who has none stands by its service.
+  bool by_outlook = false;
   bool operator==(const PoolPolicy&) const = default;
 };
 
@@ -95,6 +107,11 @@ struct JobQueued {
 };
 struct JobGone {  // cancelled, deleted, or started
   std::string job_id;
+};
+// Jobs that have ended say more of how long this one will run. Of a job that is queued or runs.
+struct OutlookChanged {
+  std::string job_id, attempt_id;
+  std::shared_ptr<const std::vector<ServiceLevel>> levels;
 };
 struct AttemptStarted {  // takes its job out of the queue
   std::string attempt_id, pool;
@@ -127,9 +144,9 @@ struct ProjectGone {
 struct PoolChanged {
   PoolPolicy policy;
 };
-using ClusterEvent = std::variant<NodeChanged, NodeGone, JobQueued, JobGone, AttemptStarted,
-                                  AttemptEnded, AttemptSaved, AttemptStopping, JobReserved,
-                                  ProjectChanged, ProjectGone, PoolChanged>;
+using ClusterEvent = std::variant<NodeChanged, NodeGone, JobQueued, JobGone, OutlookChanged,
+                                  AttemptStarted, AttemptEnded, AttemptSaved, AttemptStopping,
+                                  JobReserved, ProjectChanged, ProjectGone, PoolChanged>;
 
 struct Start {
   std::string job_id, pool;

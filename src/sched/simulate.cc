@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <set>
 
 #include "base/format.h"
 #include "sched/limits.h"
+#include "sched/outlook.h"
 #include "sched/predict.h"
 #include "sched/state.h"
 
@@ -27,12 +29,15 @@ class Engine {
       by_id_[one.job.id] = i;
       jobs_[i].left = one.runs;
       done_.jobs[i].queued_at = one.job.queued_at;
-      for (const TaskNeed& need : one.job.tasks) done_.jobs[i].gpus += need.milli_gpus / kWholeGpu;
+      for (const TaskNeed& need : one.job.tasks) {
+        done_.jobs[i].gpus += need.milli_gpus / kWholeGpu;
+        done_.jobs[i].milli_gpus += need.milli_gpus;
+      }
       events_.push({one.job.queued_at, i, Event::comes, 0});
     }
     if (by_id_.size() != trace_.jobs.size())
       return Error{Code::invalid, "two jobs of the trace have one name"};
-    if (!trace_.jobs.empty()) done_.first = trace_.jobs.front().job.queued_at;
+    std::tie(done_.first, last_comes_) = coming(trace_);
     while (!events_.empty()) {
       if (options_.stop && options_.stop())
         return Error::of(Code::timeout, "the simulation was stopped before its end");
@@ -44,6 +49,7 @@ class Engine {
       std::nth_element(plan_seconds_.begin(), at, plan_seconds_.end());
       done_.p99_plan_seconds = *at;
     }
+    done_.fragmented /= static_cast<double>(std::max<int64_t>(1, looks_));
     return std::move(done_);
   }
 
@@ -79,6 +85,7 @@ class Engine {
     } else if (options_.predict) {
       made.like = predictor_.like(made, ran);
       if (made.like) made.expected = (*made.like)[made.like->size() / 2];
+      made.levels = outlook_.levels(made);
     }
     return made;
   }
@@ -86,18 +93,23 @@ class Engine {
   void turn() {
     const Time now = events_.top().at;
     done_.needless_wait_seconds += static_cast<double>(needless_) * (now - looked_at_).seconds();
+    done_.gpu_seconds_while_coming +=
+        in_use_ * std::max(0.0, (std::min(now, last_comes_) - turned_at_).seconds());
+    turned_at_ = now;
     while (!events_.empty() && events_.top().at == now) {
       const Event event = events_.top();
       events_.pop();
       if (event.kind == Event::comes) {
         cluster_.apply(JobQueued{queued(event.job)});
+        here_.insert(event.job);
         ++waiting_;
       } else if (event.kind == Event::ends && jobs_[event.job].running &&
                  jobs_[event.job].attempt == event.attempt) {
         end(event.job, now);
+        here_.erase(event.job);
         done_.jobs[event.job].finished_at = now;
         done_.last = now;
-        predictor_.learn(trace_.jobs[event.job].job, trace_.jobs[event.job].runs);
+        learn(event.job);
         if (options_.progress && ++finished_ % 256 == 0)
           options_.progress(static_cast<double>(finished_) / static_cast<double>(jobs_.size()));
       }
@@ -107,9 +119,29 @@ class Engine {
     sample(now);
   }
 
+  void learn(size_t ended) {
+    const TraceJob& done = trace_.jobs[ended];
+    predictor_.learn(done.job, done.runs);
+    if (!options_.predict) return;
+    outlook_.learn(done.job, done.runs);
+    // What holds for all changes slowly.
+    const bool all = outlook_.learnt() >= learn_all_at_;
+    if (all) learn_all_at_ = outlook_.learnt() + outlook_.learnt() / 16 + 1;
+    for (const size_t job : here_) {
+      if (!all && !Outlook::near(trace_.jobs[job].job, done.job)) continue;
+      cluster_.apply(
+          OutlookChanged{attempt_id(job), attempt_id(job), outlook_.levels(trace_.jobs[job].job)});
+    }
+  }
+
   void sample(Time now) {
     if (now < next_sample_) return;
     done_.samples.push_back({now, in_use_, waiting_});
+    if (options_.fragments && now <= last_comes_) {
+      Cluster::State& cluster = cluster_.state();
+      done_.fragmented += cluster.worth.fragmented(cluster.cells, trace_.nodes.front().pool);
+      ++looks_;
+    }
     next_sample_ = now + every_;
     if (done_.samples.size() < kMostSamples) return;
     for (size_t i = 0; 2 * i < done_.samples.size(); ++i) done_.samples[i] = done_.samples[2 * i];
@@ -138,14 +170,18 @@ class Engine {
     }
   }
 
+  double gpus_of(size_t job) const {
+    return static_cast<double>(done_.jobs[job].milli_gpus) / kWholeGpu;
+  }
+
   // It stops running now, for good or to be queued again.
   void end(size_t job, Time now) {
     State& state = jobs_[job];
     state.running = false;
-    in_use_ -= static_cast<double>(done_.jobs[job].gpus);
+    in_use_ -= gpus_of(job);
     const Duration ran = now - state.since;
     state.left = Duration{state.left.micros - ran.micros};
-    const double gpu_seconds = static_cast<double>(done_.jobs[job].gpus) * ran.seconds();
+    const double gpu_seconds = gpus_of(job) * ran.seconds();
     state.served += gpu_seconds;
     done_.gpu_seconds += gpu_seconds;
     cluster_.apply(AttemptEnded{attempt_id(job), now});
@@ -199,7 +235,7 @@ class Engine {
     const size_t job = by_id_.at(start.job_id);
     State& state = jobs_[job];
     state.running = true;
-    in_use_ += static_cast<double>(done_.jobs[job].gpus);
+    in_use_ += gpus_of(job);
     state.since = now;
     ++state.attempt;
     ++done_.starts;
@@ -208,6 +244,7 @@ class Engine {
     JobOutcome& outcome = done_.jobs[job];
     if (state.attempt == 1) outcome.started_at = now;
     outcome.places = start.places;
+    done_.links.add(cluster_.state().cells, trace_.jobs[job].job, start);
     cluster_.apply(AttemptStarted{attempt_id(job), start.pool, queued(job), start.places, now});
     if (trace_.jobs[job].runs.micros > 0)
       events_.push({now + state.left, job, Event::ends, state.attempt});
@@ -227,11 +264,14 @@ class Engine {
   const SimulateOptions& options_;
   Cluster cluster_;
   Predictor predictor_;
+  Outlook outlook_;
+  size_t learn_all_at_ = 0;
+  std::set<size_t> here_;  // jobs that have come and not ended
   std::vector<State> jobs_;
   std::unordered_map<std::string, size_t> by_id_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Time next_wake_, next_sample_, looked_at_;
-  int64_t needless_ = 0;
+  Time next_wake_, next_sample_, looked_at_, turned_at_, last_comes_;
+  int64_t needless_ = 0, looks_ = 0;
   std::vector<float> plan_seconds_;
   Duration every_;  // between samples
   double in_use_ = 0;
@@ -277,8 +317,27 @@ Spread spread_of(std::vector<double> values) {
   return spread;
 }
 
+namespace {
+
+// FNV-1a over the names of a start's nodes and GPUs.
+uint64_t digest_of(const Start& start, uint64_t digest) {
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) digest = (digest ^ static_cast<uint8_t>(c)) * 0x100000001b3ULL;
+    digest = (digest ^ 0xff) * 0x100000001b3ULL;
+  };
+  add(start.job_id);
+  for (const Place& place : start.places) {
+    add(place.node);
+    for (const std::string& gpu : place.gpus) add(gpu);
+  }
+  return digest;
+}
+
+}  // namespace
+
 Result<Filled> fill(const Trace& trace, const FillOptions& options) {
   Cluster cluster;
+  cluster.state().worth.reweigh(options.weights);
   for (const NodeInfo& node : trace.nodes) cluster.apply(NodeChanged{node});
   const auto asked_by = [](const TraceJob& one) {
     int64_t milli = 0;
@@ -322,6 +381,7 @@ Result<Filled> fill(const Trace& trace, const FillOptions& options) {
     } else {
       allocated += asked_by(trace.jobs[order[i]]);
       const Start& start = found.starts.front();
+      filled.digest = digest_of(start, filled.digest);
       cluster.apply(AttemptStarted{job.id, start.pool, job, start.places, {1}});
     }
     while (next < options.at.size() &&

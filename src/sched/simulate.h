@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sched/link_use.h"
 #include "sched/trace.h"
+#include "sched/value.h"
 
 namespace hearth::sched {
 
@@ -15,6 +17,7 @@ struct SimulateOptions {
   Duration start_cost;                             // from a start until the work goes on
   Duration eviction_cost = Duration::seconds(30);  // work lost by each eviction
   bool check_waits = false;                        // see Simulated::needless_wait_seconds
+  bool fragments = false;                          // see Simulated::fragmented
   bool predict = false;         // durations are predicted from the jobs that have ended
   bool know_durations = false;  // durations are known beforehand
   bool forecast = false;        // each job that waits is told when it will start
@@ -24,7 +27,8 @@ struct SimulateOptions {
 struct JobOutcome {
   Time queued_at, started_at, finished_at;  // its first start; {0}: never
   int64_t evictions = 0;
-  int64_t gpus = 0;
+  int64_t gpus = 0;              // whole ones
+  int64_t milli_gpus = 0;        // all, shares too
   std::vector<Place> places;     // of its last start
   std::optional<StartsIn> said;  // when it began to wait
   Time said_at;
@@ -42,7 +46,11 @@ struct Simulated {
   int64_t evictions = 0, plans = 0, starts = 0;
   Time first, last;  // coming, end
   std::vector<Sample> samples;
-  double gpu_seconds = 0;   // in use
+  double gpu_seconds = 0;               // in use
+  double gpu_seconds_while_coming = 0;  // until the last job came
+  double fragmented =
+      0;  // part of the free GPUs that typical tasks cannot use, mean over the samples
+  LinkUse links;
   double plan_seconds = 0;  // of this machine's time, for all plans
   double slowest_plan_seconds = 0, p99_plan_seconds = 0;
   // Over all jobs, that they waited though their limits and the free cells had room (check_waits).
@@ -71,12 +79,14 @@ struct FillOptions {
   double fill = 1.3;
   std::vector<double> at = {0.95, 1.0, 1.3};  // read when so much was asked for
   uint64_t seed = 42;
+  Weights weights;
 };
 struct Filled {
   std::vector<double> allocated;   // part of all GPUs, by `at`
   std::vector<double> fragmented;  // part of the free GPUs that typical tasks cannot use
   int64_t decisions = 0;
-  double seconds = 0;  // for all decisions
+  double seconds = 0;   // for all decisions
+  uint64_t digest = 0;  // of all places: two programs that decide the same have the same
 };
 Result<Filled> fill(const Trace& trace, const FillOptions& options);
 

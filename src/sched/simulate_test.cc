@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "sched/predict.h"
 
 namespace hearth::sched {
@@ -21,6 +22,20 @@ TEST(Trace, SaysWhereAFileIsWrong) {
   EXPECT_EQ(text_of(read_gangs("g.csv", "", 8)), "g.csv: is empty");
   EXPECT_FALSE(cluster_of("3x").ok());
   EXPECT_FALSE(cluster_of("0x8").ok());
+  EXPECT_FALSE(cluster_of("3x8,racks=4").ok());
+  EXPECT_FALSE(cluster_of("3x8,cpus").ok());
+  EXPECT_FALSE(cluster_of("3x8,disks=4").ok());
+}
+
+TEST(Trace, AClusterMayHaveRacksAndAnEnd) {
+  const auto nodes = cluster_of("5x2,racks=2,cpus=4,memory=32GiB");
+  ASSERT_TRUE(nodes.ok());
+  ASSERT_EQ(nodes->size(), 5U);
+  EXPECT_EQ((*nodes)[2].rack, (*nodes)[0].rack);
+  EXPECT_NE((*nodes)[3].rack, (*nodes)[0].rack);
+  EXPECT_EQ((*nodes)[4].cpus, 4);
+  EXPECT_EQ((*nodes)[4].memory_bytes, int64_t{32} << 30);
+  EXPECT_EQ((*nodes)[4].gpus.size(), 2U);
 }
 
 TEST(Trace, ReadsEachFormat) {
@@ -114,6 +129,37 @@ TEST(Simulate, TheSameInputGivesTheSameAnswer) {
     EXPECT_EQ(a->jobs[i].finished_at, b->jobs[i].finished_at);
     EXPECT_GT(a->jobs[i].finished_at.micros, 0);
   }
+}
+
+// 4 GPUs for 100 s and 4 for 300 s while 1000 s go by: a load of 0.2 of 8 GPUs.
+TEST(Simulate, JobsComeAsQuickAsTheLoadAsks) {
+  Trace trace = philly("2017-10-03 00:00:00,100,4,a\n2017-10-03 00:16:40,300,4,a\n", "1x8");
+  scale_to_load(trace, 0.2);
+  EXPECT_EQ(coming(trace).second.seconds(), 1000);
+  scale_to_load(trace, 0.8);
+  EXPECT_EQ(coming(trace).second.seconds(), 250);
+  EXPECT_EQ(trace.jobs[1].runs.seconds(), 300);
+  const auto done = simulate(trace, {.fragments = true});
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->gpu_seconds_while_coming, 4 * 100);
+}
+
+TEST(Fill, AnotherScoreDecidesOtherwise) {
+  Trace trace;
+  trace.nodes = cluster_of("12x4,cpus=32").value();
+  std::string rows = "submit_seconds,duration_seconds,gpus,gpu_share,cpus\n";
+  SeededRandom random(5);
+  for (int i = 0; i < 100; ++i) {
+    const bool shares = random.below(2) == 0;
+    rows += format("0,0,{},{},{}\n", shares ? 1 : 1 + random.below(4),
+                   shares ? "0." + std::to_string(1 + random.below(9)) : "1", 1 + random.below(12));
+  }
+  trace.jobs = read_hearth_jobs("h", rows).value();
+  const FillOptions blend{.fill = 1.3};
+  FillOptions fragmentation = blend;
+  fragmentation.weights = Weights::fragmentation_only();
+  EXPECT_EQ(fill(trace, blend)->digest, fill(trace, blend)->digest);
+  EXPECT_NE(fill(trace, blend)->digest, fill(trace, fragmentation)->digest);
 }
 
 TEST(Fill, CountsWhatWasDroppedAsAskedFor) {

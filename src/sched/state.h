@@ -39,7 +39,9 @@ struct Running {
   Time queued_at, started_at, saved_at;
   Duration expected;
   std::shared_ptr<const std::vector<Duration>> like;
+  std::shared_ptr<const std::vector<ServiceLevel>> levels;
   double served = 0;  // before this attempt
+  bool ends_when_evicted = false;
   bool stopping = false;
   bool evicted = false;  // in a search for victims that is under way
   std::vector<Use> uses;
@@ -70,6 +72,10 @@ struct Queued {
 
 // A level of service outweighs all priorities and waits.
 inline constexpr int64_t kLevelStep = 100'000;
+// By outlook: the level of a job with so many GPU-seconds to go for each chance that it ends. Who
+// runs makes room for none with more than half of that to go: an eviction must be worth it.
+inline constexpr double kLevelsPerOctave = 8;
+int64_t rank_level(double gpu_seconds);
 // And an opportunistic job in its project's queue comes after all levels.
 inline constexpr int64_t kOpportunisticStep = 1'000'000'000;
 
@@ -112,7 +118,10 @@ struct Cluster::State {
   int64_t standing(const Running& running, Time now) const;
   bool has_levels() const {
     return std::any_of(pools.begin(), pools.end(),
-                       [](const auto& pool) { return !pool.second.service_levels.empty(); });
+                       [](const auto& pool) { return has_levels(pool.second); });
+  }
+  static bool has_levels(const PoolPolicy& policy) {
+    return policy.by_outlook || !policy.service_levels.empty();
   }
   // When it falls to the next level; {0}: never.
   Time next_level(const Running& running, Time now) const;
@@ -139,6 +148,8 @@ inline bool kept_for(const NodeInfo& node, const std::string& project) {
   return std::find(node.kept_for.begin(), node.kept_for.end(), project) != node.kept_for.end();
 }
 std::string shape_of(const QueuedJob& job);
+// GPUs that serve it; of a job without any, its CPUs.
+double servers_of(const QueuedJob& job);
 Amounts amounts_of(const Ask& ask);
 Amounts amounts_of(const Cells& cells, const std::vector<Grant>& grants);
 

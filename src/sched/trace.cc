@@ -396,35 +396,102 @@ Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::st
   return projects;
 }
 
-Result<std::vector<NodeInfo>> cluster_of(std::string_view shape) {
-  int64_t nodes = 0, gpus = 0, switches = 1;
-  const auto whole = [](std::string_view text, int64_t& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  const size_t times = shape.find('x');
-  const std::string_view node = shape.substr(times == std::string_view::npos ? 0 : times + 1);
-  const size_t parts = node.find('/');
-  const bool read = times != std::string_view::npos && whole(shape.substr(0, times), nodes) &&
-                    whole(node.substr(0, parts), gpus) &&
-                    (parts == std::string_view::npos || whole(node.substr(parts + 1), switches));
-  if (!read || nodes < 1 || nodes > kMostNodes || gpus < 0 ||
-      gpus > static_cast<int64_t>(kMostGpus) || switches < 1 ||
-      switches > std::max<int64_t>(1, gpus))
+namespace {
+
+// What `--cluster` says.
+struct ClusterShape {
+  int64_t nodes = 0, gpus = 0, switches = 1, racks = 0, cpus = kPlenty, memory = kPlenty << 20;
+};
+
+bool read_whole(std::string_view text, int64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool read_part(std::string_view part, ClusterShape& into) {
+  const size_t equals = part.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = part.substr(0, equals), value = part.substr(equals + 1);
+  if (name == "racks") return read_whole(value, into.racks);
+  if (name == "cpus") return read_whole(value, into.cpus);
+  const auto size = parse_size(value);
+  if (name != "memory" || !size.ok()) return false;
+  into.memory = *size;
+  return true;
+}
+
+std::optional<ClusterShape> read_cluster(std::string_view text) {
+  ClusterShape shape;
+  const auto parts = split(text, ',');
+  bool first = true, read = true;
+  for (const std::string_view part : parts) {
+    if (!std::exchange(first, false)) {
+      read = read && read_part(part, shape);
+      continue;
+    }
+    const size_t times = part.find('x');
+    if (times == std::string_view::npos) return std::nullopt;
+    const std::string_view node = part.substr(times + 1);
+    const size_t slash = node.find('/');
+    read = read_whole(part.substr(0, times), shape.nodes) &&
+           read_whole(node.substr(0, slash), shape.gpus) &&
+           (slash == std::string_view::npos || read_whole(node.substr(slash + 1), shape.switches));
+  }
+  const bool sane = read && shape.nodes >= 1 && shape.nodes <= kMostNodes && shape.gpus >= 0 &&
+                    shape.gpus <= static_cast<int64_t>(kMostGpus) && shape.switches >= 1 &&
+                    shape.switches <= std::max<int64_t>(1, shape.gpus) && shape.racks >= 0 &&
+                    shape.racks <= shape.nodes && shape.cpus >= 1 && shape.cpus <= kPlenty &&
+                    shape.memory >= 0 && shape.memory <= kPlenty << 20;
+  return sane ? std::optional(shape) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<NodeInfo>> cluster_of(std::string_view text) {
+  const auto shape = read_cluster(text);
+  if (!shape)
     return Error{
         Code::invalid,
-        format("a cluster is NODESxGPUS, such as 3x8, or NODESxGPUS/SWITCHES, such as 3x8/2 "
+        format("a cluster is NODESxGPUS, such as 3x8, or NODESxGPUS/SWITCHES, such as 3x8/2, with "
+               "racks=N, cpus=N and memory=SIZE behind commas "
                "(1 to {} nodes of 0 to {} GPUs each), not '{}'",
-               kMostNodes, kMostGpus, shape)};
+               kMostNodes, kMostGpus, text)};
   std::vector<NodeInfo> made;
-  for (int64_t i = 0; i < nodes; ++i) {
-    NodeInfo one = node_of(format("n{:05}", i), kPlenty, kPlenty << 20, gpus, "GPU", 0);
+  for (int64_t i = 0; i < shape->nodes; ++i) {
+    NodeInfo one = node_of(format("n{:05}", i), static_cast<double>(shape->cpus), shape->memory,
+                           shape->gpus, "GPU", 0);
+    if (shape->racks > 0) one.rack = format("r{:03}", i * shape->racks / shape->nodes);
     for (Gpu& gpu : one.gpus) {
-      if (switches > 1) gpu.link = format("{}", gpu.index * switches / gpus);
+      if (shape->switches > 1) gpu.link = format("{}", gpu.index * shape->switches / shape->gpus);
     }
     made.push_back(std::move(one));
   }
   return made;
+}
+
+std::pair<Time, Time> coming(const Trace& trace) {
+  if (trace.jobs.empty()) return {};
+  const auto earlier = [](const TraceJob& a, const TraceJob& b) {
+    return a.job.queued_at < b.job.queued_at;
+  };
+  const auto [first, last] = std::minmax_element(trace.jobs.begin(), trace.jobs.end(), earlier);
+  return {first->job.queued_at, last->job.queued_at};
+}
+
+void scale_to_load(Trace& trace, double load) {
+  if (trace.jobs.empty()) return;
+  double asked = 0, gpus = 0;
+  for (const NodeInfo& node : trace.nodes) gpus += static_cast<double>(node.gpus.size());
+  for (const TraceJob& one : trace.jobs) {
+    for (const TaskNeed& need : one.job.tasks)
+      asked += static_cast<double>(need.milli_gpus) / kWholeGpu * one.runs.seconds();
+  }
+  const auto [first, last] = coming(trace);
+  const double span = (last - first).seconds();
+  if (span <= 0 || asked <= 0 || gpus <= 0) return;
+  const double slower = asked / (gpus * span) / load;
+  for (TraceJob& one : trace.jobs)
+    one.job.queued_at = first + Duration::seconds((one.job.queued_at - first).seconds() * slower);
 }
 
 }  // namespace hearth::sched

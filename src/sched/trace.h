@@ -18,8 +18,10 @@ struct TraceJob {
 };
 struct Trace {
   std::vector<NodeInfo> nodes;
-  std::vector<TraceJob> jobs;  // in the order of their coming
+  std::vector<TraceJob> jobs;  // in the order of the file
 };
+// When the first job comes, and the last.
+std::pair<Time, Time> coming(const Trace& trace);
 
 // Alibaba's openb: node list `sn,cpu_milli,memory_mib,gpu,model`, pod list
 // `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,...,creation_time,deletion_time,...`.
@@ -44,7 +46,10 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
 // names, all but the first optional; an empty field promises or bounds nothing.
 Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::string_view text);
 // "3x8": nodes of so many GPUs, with CPUs and memory that are never short; "3x8/2": of two switches
-// each.
+// each; "100x0,racks=10,cpus=4,memory=32GiB": evenly in racks, so much a node.
 Result<std::vector<NodeInfo>> cluster_of(std::string_view shape);
+// Lets the jobs come quicker or slower, until the GPU-seconds that they ask for are `load` times
+// those there are while they come.
+void scale_to_load(Trace& trace, double load);
 
 }  // namespace hearth::sched

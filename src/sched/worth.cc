@@ -49,10 +49,15 @@ int64_t free_before(const NodeShape& before, const NodeShape& after) {
 Worth::Pool& Worth::of(const std::string& name) {
   auto& pool = pools_[name];
   if (pool == nullptr) {
-    pool = std::make_unique<Pool>();
+    pool = std::make_unique<Pool>(weights_);
     for (const TaskShape& task : before_any_pool_) pool->groups.arrived(task);
   }
   return *pool;
+}
+
+void Worth::reweigh(const Weights& weights) {
+  weights_ = weights;
+  for (auto& [name, pool] : pools_) pool->groups.reweigh(weights);
 }
 
 void Worth::arrived(const std::string& pool, const Need& need) {

@@ -26,16 +26,20 @@ class Worth {
                            const std::function<bool(uint32_t)>* allowed);
   // GPUs that typical tasks cannot use (FGD's expected fragmentation), of those free now, 0..1.
   double fragmented(const Cells& cells, const std::string& pool);
+  // Other weights from now on, in every pool.
+  void reweigh(const Weights& weights);
   // Whether nodes of this pool are valued at all.
   bool knows(Cells& cells, int32_t pool);
 
  private:
   struct Pool {
+    explicit Pool(const Weights& weights) : groups(weights) {}
     Groups groups;
     size_t not_shaped = 0;  // nodes were seen with more GPUs, or models, than a shape holds
   };
   void follow(Cells& cells);
   Pool& of(const std::string& name);
+  Weights weights_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   std::vector<TaskShape> before_any_pool_;  // what came when no pool was known
 };

@@ -1,0 +1,129 @@
+#include "sched/outlook.h"
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+#include "sched/state.h"
+
+namespace hearth::sched {
+namespace {
+
+QueuedJob job(const std::string& owner, double came, int64_t gpus = 1) {
+  QueuedJob made{.name = "train", .owner = owner, .queued_at = Time{} + Duration::seconds(came)};
+  made.tasks.push_back({.milli_gpus = gpus * 1000});
+  return made;
+}
+
+int64_t level_at(const Outlook& outlook, const QueuedJob& job, double served) {
+  int64_t level = 0;
+  const auto levels = outlook.levels(job);
+  for (const ServiceLevel& one : *levels)
+    if (one.from <= served) level = one.level;
+  return level;
+}
+
+TEST(Outlook, StepsAreInOrderAndHoldWhatBeginsThem) {
+  for (size_t step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(step_of(step_begins(step)), step);
+    EXPECT_LT(step_begins(step), step_begins(step + 1));
+  }
+  EXPECT_EQ(step_of(1e30), kSteps - 1);
+}
+
+// As long as nothing is known who has had the least is the first, and the smaller.
+TEST(Outlook, WithoutAPastItIsLeastAttainedService) {
+  const Outlook outlook;
+  const auto levels = outlook.levels(job("ann", 0));
+  ASSERT_GT(levels->size(), 40U);
+  EXPECT_EQ(levels->front().from, 0);
+  // The first step is the widest; the last doublings end with the table.
+  for (size_t i = 2; i + 16 < levels->size(); ++i)
+    EXPECT_GT((*levels)[i].level, (*levels)[i - 1].level) << i;
+  EXPECT_LT(level_at(outlook, job("ann", 0, 1), 0), level_at(outlook, job("ann", 0, 4), 0));
+}
+
+TEST(Outlook, WhoIsAboutToEndIsWorthMoreThanOneThatIsFresh) {
+  Outlook outlook;
+  for (int i = 0; i < 50; ++i)
+    outlook.learn(job("ann", 86400.0 * 20 * i), Duration::seconds(10000));
+  const QueuedJob fresh = job("ann", 86400.0 * 20 * 60);
+  EXPECT_LT(level_at(outlook, fresh, 9000), level_at(outlook, fresh, 100) - 8);
+  EXPECT_GT(level_at(outlook, fresh, 12000), level_at(outlook, fresh, 9000) + 8);
+}
+
+// Half of them end at once and half are long, two by two: that is found out, and then the first of
+// two tells how long the other will run.
+TEST(Outlook, WhatCameWithItTellsMoreThanAllOthers) {
+  Outlook pairs, mixed;
+  SeededRandom random(3);
+  for (int i = 0; i < 100; ++i) {
+    const double seconds = random.below(2) == 0 ? 100 : 100'000;
+    const double other = random.below(2) == 0 ? 100 : 100'000;
+    const double came = 86400.0 * 20 * i;
+    for (Outlook* outlook : {&pairs, &mixed})
+      outlook->learn(job("ann", came), Duration::seconds(seconds));
+    pairs.learn(job("ann", came + 5), Duration::seconds(seconds));
+    mixed.learn(job("ann", came + 5), Duration::seconds(other));
+  }
+  const QueuedJob next = job("ann", 86400.0 * 20 * 200 + 5);
+  for (Outlook* outlook : {&pairs, &mixed}) {
+    const int64_t before = level_at(*outlook, next, 0);
+    outlook->learn(job("ann", 86400.0 * 20 * 200), Duration::seconds(100'000));
+    const int64_t more = level_at(*outlook, next, 0) - before;
+    if (outlook == &pairs)
+      EXPECT_GT(more, 24);  // three doublings
+    else
+      EXPECT_LT(more, 8);
+  }
+}
+
+TEST(Outlook, UsersAreToldApart) {
+  Outlook outlook;
+  for (int i = 0; i < 30; ++i) {
+    outlook.learn(job("ann", 86400.0 * 20 * i), Duration::seconds(100));
+    outlook.learn(job("bob", 86400.0 * 20 * i), Duration::seconds(100'000));
+  }
+  const double later = 86400.0 * 20 * 100;
+  EXPECT_LT(level_at(outlook, job("ann", later), 0), level_at(outlook, job("bob", later), 0) - 16);
+  EXPECT_TRUE(Outlook::near(job("ann", 50), job("ann", 60)));
+  EXPECT_FALSE(Outlook::near(job("ann", 50), job("bob", 60)));
+  EXPECT_FALSE(Outlook::near(job("ann", 50), job("ann", 60, 2)));
+}
+
+// The queue and what runs follow an outlook that changes: `late` turns out to be the shorter.
+TEST(Outlook, ThePlanFollowsIt) {
+  Cluster cluster;
+  NodeInfo node{.name = "n", .pool = "p", .cpus = 8, .memory_bytes = 1 << 30};
+  node.gpus.push_back({.uuid = "g"});
+  cluster.apply(NodeChanged{node});
+  cluster.apply(PoolChanged{{.pool = "p", .saves_when_stopped = true, .by_outlook = true}});
+  const auto levels = [](double gpu_seconds) {
+    return std::make_shared<const std::vector<ServiceLevel>>(
+        1, ServiceLevel{0, rank_level(gpu_seconds)});
+  };
+  const Time now = Time{} + Duration::seconds(100'000);
+  for (const char* id : {"early", "late"}) {
+    QueuedJob made = job("ann", id[0] == 'e' ? 10 : 20);
+    made.id = made.name = id;
+    made.levels = levels(1000);
+    cluster.apply(JobQueued{made});
+  }
+  const auto first = [&] { return plan(cluster, now).starts.front().job_id; };
+  EXPECT_EQ(first(), "early");
+  cluster.apply(OutlookChanged{"late", "", levels(800)});
+  EXPECT_EQ(first(), "late");
+
+  // A half of it is not enough for an eviction, a third is.
+  QueuedJob runs = job("ann", 5);
+  runs.id = "r";
+  runs.levels = levels(1000);
+  const Place place{.node = "n", .gpus = {"g"}};
+  cluster.apply(AttemptStarted{"r-1", "p", runs, {place}, Time{} + Duration::seconds(50'000)});
+  const auto evicted = [&] { return plan(cluster, now).evictions.size(); };
+  EXPECT_EQ(evicted(), 0U);
+  cluster.apply(OutlookChanged{"r", "r-1", levels(2000)});
+  EXPECT_EQ(evicted(), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::sched
