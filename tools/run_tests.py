@@ -26,7 +26,8 @@ kShownLines = 2000                              # of one failed test; the whole 
 class Group:
     def __init__(self, row):
         fields = [field.strip() for field in row.split("|")]
-        self.name, _, self.preset, parts, ci_arguments, long_arguments, _, _ = fields
+        self.name, _, self.build, parts, ci_arguments, long_arguments, _, _ = fields
+        self.preset = self.build.split(":")[0]  # behind the colon: a target of it
         self.parts = parts.split()
         self.arguments = {"ci": ci_arguments.split(), "long": long_arguments.split()}
 
@@ -203,15 +204,16 @@ def main():
     rows = []
     for name in names:
         group = groups[name]
-        if group.preset not in built:
-            built[group.preset] = subprocess.run(["tools/build.sh", group.preset], cwd=ROOT,
-                                                 env=dict(os.environ, KEEP_GOING="1"),
-                                                 check=False).returncode == 0
-            if not built[group.preset]:
+        if group.build not in built:
+            command = ["tools/build.sh", *group.build.split(":")]
+            built[group.build] = subprocess.run(command, cwd=ROOT,
+                                                env=dict(os.environ, KEEP_GOING="1"),
+                                                check=False).returncode == 0
+            if not built[group.build]:
                 total.failed += 1
-                rows.append(f"{name}: the build of {group.preset} failed")
-        if not built[group.preset]:
-            print(f"{name}: not run, there is no build of {group.preset}")
+                rows.append(f"{name}: the build of {group.build} failed")
+        if not built[group.build]:
+            print(f"{name}: not run, there is no build of {group.build}")
             continue
         counts = run_group(group, form)
         rows.append(f"{name}: {counts}")
