@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <sys/stat.h>
 
 #include "base/format.h"
+#include "domain/filter.h"
 
 namespace hearth::api {
 
@@ -123,14 +125,39 @@ Result<net::Response> file_answer(const net::RequestHead& head, const std::strin
   return response;
 }
 
-Result<std::string> project_fields(const std::string& json, std::string_view fields) {
-  const auto wanted = split(fields, ',');
+Result<ChosenFields> ChosenFields::parse(std::string_view text) {
+  ChosenFields fields;
+  for (const ListedField& field : TRY(parse_field_list(text, "fields"))) {
+    const size_t dot = field.text.find('.');
+    if (dot != std::string::npos)
+      fields.keys_[field.text.substr(0, dot)].insert(field.text.substr(dot + 1));
+    else if (!field.text.empty())
+      fields.whole_.insert(field.text);
+  }
+  return fields;
+}
+
+const std::set<std::string>& ChosenFields::keys_of(const std::string& member) const {
+  static const std::set<std::string> none;
+  const auto at = keys_.find(member);
+  return at == keys_.end() ? none : at->second;
+}
+
+Result<std::string> project_fields(const std::string& json, const ChosenFields& fields) {
   const auto keep = [&](const Node& object) {
     Node kept;
     kept.kind = Node::Kind::map;
-    for (const Node::Member& member : object.members)
-      if (std::find(wanted.begin(), wanted.end(), member.key) != wanted.end())
+    for (const Node::Member& member : object.members) {
+      const auto& keys = fields.keys_of(member.key);
+      if (fields.has(member.key)) {
         kept.members.push_back(member);
+      } else if (!keys.empty()) {
+        Node& part = kept.members.emplace_back(Node::Member{.key = member.key}).value;
+        part.kind = Node::Kind::map;
+        std::ranges::copy_if(member.value.members, std::back_inserter(part.members),
+                             [&](const Node::Member& inner) { return keys.contains(inner.key); });
+      }
+    }
     return kept;
   };
   Node root = TRY(parse_json(json, 64 << 20));

@@ -1,6 +1,8 @@
 // Answers made from values and errors.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 
 #include "api/route.h"
@@ -45,7 +47,22 @@ Result<net::Response> file_answer(const net::RequestHead& head, const std::strin
                                   const std::string& etag, const std::string& type,
                                   const std::string& name);
 
-// Only the top-level members named in `fields` ("id,name"), of an object or of each item of a list.
-Result<std::string> project_fields(const std::string& json, std::string_view fields);
+// What `fields` names: "id,params,metrics.loss" are two whole members and one key of a third; a key
+// with commas stands in quotes ("metrics.a, b").
+class ChosenFields {
+ public:
+  // Errors: quotes that are not closed.
+  static Result<ChosenFields> parse(std::string_view text);
+  bool empty() const { return whole_.empty() && keys_.empty(); }
+  bool has(const std::string& member) const { return whole_.contains(member); }
+  // Of a member that is not wanted whole.
+  const std::set<std::string>& keys_of(const std::string& member) const;
+
+ private:
+  std::set<std::string> whole_;
+  std::map<std::string, std::set<std::string>> keys_;  // by member
+};
+// These members alone, of an object or of each item of a list.
+Result<std::string> project_fields(const std::string& json, const ChosenFields& fields);
 
 }  // namespace hearth::api

@@ -134,6 +134,54 @@ TEST_F(ApiTest, TagsOfARunAreSetAndTakenAway) {
   EXPECT_EQ(as(viewer_, format("GET /api/v1/runs/{}?fields=tags", run)).body, read.body);
 }
 
+TEST_F(ApiTest, RunsAreListedByChosenFields) {
+  start();
+  const auto mlflow = [&](const std::string& call, const std::string& body) {
+    return as(member_, "POST /api/2.0/mlflow/" + call, body);
+  };
+  const auto made = mlflow("runs/create", R"({"experiment_id":"0","run_name":"first"})");
+  ASSERT_EQ(made.status, 200) << made.body;
+  const std::string runs = "GET /api/v1/runs?";
+  const std::string run = control::need(parse_json(as(member_, runs + "fields=id").body))
+                              .find("items")
+                              ->items.at(0)
+                              .find("id")
+                              ->text;
+  const auto logged = mlflow("runs/log-batch", format(R"({{"run_id":"{}","metrics":[
+      {{"key":"loss","value":0.5,"timestamp":1,"step":2}},
+      {{"key":"a: b","value":3,"timestamp":1,"step":0}}],
+      "params":[{{"key":"lr","value":"0.1"}},{{"key":"opt","value":"adam"}}]}})",
+                                                      run));
+  ASSERT_EQ(logged.status, 200) << logged.body;
+  const auto one = [&](const std::string& fields) {
+    const auto answer = as(member_, runs + "fields=" + fields);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const size_t from = answer.body.find('[') + 1;
+    return answer.body.substr(from, answer.body.rfind(']') - from);
+  };
+  EXPECT_EQ(one("name,params.lr"), R"({"name":"first","params":{"lr":"0.1"}})");
+  const std::string loss = one("metrics.loss");
+  EXPECT_TRUE(loss.find(R"("loss":{"value":0.5)") != std::string::npos &&
+              loss.find("a: b") == std::string::npos)
+      << loss;
+  const std::string quoted = one("%22metrics.a:%20b%22,metrics.none");
+  EXPECT_TRUE(quoted.find(R"("a: b":{"value":3)") != std::string::npos &&
+              quoted.find("loss") == std::string::npos)
+      << quoted;
+  EXPECT_NE(one("metrics").find("loss"), std::string::npos);
+  EXPECT_NE(one("metrics,metrics.loss").find("a: b"), std::string::npos);
+  EXPECT_EQ(one("metrics.none"), "{}");
+  expect_problem(as(member_, runs + "fields=%22id"), 400, "invalid");
+
+  const auto ordered = as(member_, runs + "order_by=%22metrics.a:%20b%22%20desc&fields=name");
+  EXPECT_EQ(ordered.status, 200) << ordered.body;
+  const std::string groups = "GET /api/v1/runs/groups?group_by=params.opt&agg=";
+  const auto grouped = as(member_, groups + "%22metrics.a:%20b%22:max,metrics.loss");
+  EXPECT_NE(grouped.body.find(R"("metrics.a: b:max":3)"), std::string::npos) << grouped.body;
+  EXPECT_NE(grouped.body.find(R"("metrics.loss":0.5)"), std::string::npos) << grouped.body;
+  expect_problem(as(member_, groups + "%22metrics.loss%22max"), 400, "invalid");
+}
+
 TEST_F(ApiTest, LineageGoesBothWays) {
   start();
   const auto object = control::need(world_.objects->put("bytes"));

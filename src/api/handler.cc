@@ -202,7 +202,7 @@ class ApiHandler : public net::Handler {
   }
 
   static Result<net::Response> with_fields(const Call& call, net::Response response) {
-    const std::string fields = call.query("fields");
+    const auto fields = TRY(ChosenFields::parse(call.query("fields")));
     if (fields.empty() || response.status != 200) return response;
     if (const auto* body = std::get_if<std::string>(&response.body)) {
       auto projected = project_fields(*body, fields);

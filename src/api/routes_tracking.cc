@@ -1,4 +1,7 @@
 // Searching runs, their keys and groups, charts: thin over control::Tracking.
+#include <algorithm>
+#include <array>
+
 #include "api/answer.h"
 #include "base/format.h"
 #include "base/units.h"
@@ -15,6 +18,18 @@ std::vector<std::string> known_fields() {
   for (const Field& field : type_of<Run>().fields)
     if (control::run_column(std::string(field.name))) known.emplace_back(field.name);
   return known;
+}
+
+// What is not asked for is not read: runs may have thousands of metrics.
+void choose_fields(const ChosenFields& fields, control::RunSearch& search) {
+  if (!fields.has("metrics")) {
+    const auto& keys = fields.keys_of("metrics");
+    search.with_metrics = !keys.empty();
+    search.metric_keys.assign(keys.begin(), keys.end());
+  }
+  search.whole = std::ranges::any_of(
+      std::array{"code_digest", "git", "environment", "datasets", "models"},
+      [&](const char* member) { return fields.has(member) || !fields.keys_of(member).empty(); });
 }
 
 // A list's answer with more members than all lists have; `items` stands there when it is empty too.
@@ -66,6 +81,8 @@ Result<net::Response> list_runs(Call& call) {
   search.snapshot = call.query("snapshot");
   search.skip = TRY(call.query_integer("skip", 0, 0, INT64_MAX));
   search.whole = true;
+  if (const auto fields = TRY(ChosenFields::parse(call.query("fields"))); !fields.empty())
+    choose_fields(fields, search);
   control::RunPage page = TRY(call.services.tracking.search_runs(call.who, search));
   std::vector<Run> runs;
   for (control::FoundRun& found : page.runs) runs.push_back(std::move(found.run));
@@ -106,27 +123,55 @@ std::string own_word(const std::string& field, std::string value) {
   return value;
 }
 
-std::vector<std::string> pieces(const std::string& text) {
-  std::vector<std::string> all;
-  for (const std::string_view piece : split(text, ','))
-    if (!trim(piece).empty()) all.emplace_back(trim(piece));
+// Without the empty ones.
+Result<std::vector<ListedField>> pieces(const Call& call, std::string_view name) {
+  std::vector<ListedField> all = TRY(parse_field_list(call.query(std::string(name)), name));
+  std::erase_if(all, [](const ListedField& piece) { return piece.text.empty(); });
   return all;
+}
+
+Error after_quotes(const ListedField& piece, std::string_view allowed) {
+  return Error::invalid(format("'{}' behind \"{}\"", piece.behind, piece.text),
+                        format("{} may stand behind the quotes", allowed));
+}
+
+// FIELD:FUNCTION, the mean without one.
+struct WantedAggregate {
+  std::string field, function = "mean";
+  std::string key;  // that its value is answered under: as it was asked for
+};
+Result<WantedAggregate> wanted_aggregate(const ListedField& piece) {
+  if (piece.is_quoted) {
+    if (!piece.behind.empty() && piece.behind[0] != ':')
+      return after_quotes(piece, "nothing but :FUNCTION");
+    WantedAggregate wanted{.field = piece.text, .key = piece.text + piece.behind};
+    if (!piece.behind.empty()) wanted.function = piece.behind.substr(1);
+    return wanted;
+  }
+  const size_t colon = std::min(piece.text.rfind(':'), piece.text.size());
+  WantedAggregate wanted{.field = piece.text.substr(0, colon), .key = piece.text};
+  if (colon != piece.text.size()) wanted.function = piece.text.substr(colon + 1);
+  return wanted;
 }
 
 Result<net::Response> list_groups(Call& call) {
   control::GroupQuery query;
   query.runs = TRY(search_of(call));
   query.limit = TRY(call.query_integer("limit", 100, 1, 10'000));
-  const auto by = pieces(call.query("group_by")), wanted = pieces(call.query("agg"));
+  const auto by = TRY(pieces(call, "group_by")), wanted = TRY(pieces(call, "agg"));
   if (by.empty() || by.size() > kMostColumns || wanted.size() > kMostColumns)
     return Error::invalid(
         format("group by 1 to {} fields, with at most as many aggregates", kMostColumns),
         "give ?group_by=params.arch&agg=metrics.loss.min:mean");
-  for (const std::string& field : by) query.group_by.push_back(TRY(column_of(field)));
-  for (const std::string& one : wanted) {
-    const size_t colon = std::min(one.rfind(':'), one.size());
-    const std::string function = colon == one.size() ? "mean" : one.substr(colon + 1);
-    query.aggregates.push_back({TRY(column_of(one.substr(0, colon))), TRY(aggregate_of(function))});
+  for (const ListedField& field : by) {
+    if (!field.behind.empty()) return after_quotes(field, "nothing");
+    query.group_by.push_back(TRY(column_of(field.text)));
+  }
+  std::vector<std::string> keys;
+  for (const ListedField& piece : wanted) {
+    const WantedAggregate one = TRY(wanted_aggregate(piece));
+    query.aggregates.push_back({TRY(column_of(one.field)), TRY(aggregate_of(one.function))});
+    keys.push_back(one.key);
   }
   const control::GroupPage page = TRY(call.services.tracking.groups(call.who, query));
   std::vector<RunGroup> groups;
@@ -135,9 +180,9 @@ Result<net::Response> list_groups(Call& call) {
     to.count = group.runs;
     to.run_ids = group.run_ids;
     for (size_t i = 0; i < by.size(); ++i)
-      if (group.values[i]) to.values[by[i]] = own_word(by[i], *group.values[i]);
-    for (size_t i = 0; i < wanted.size(); ++i)
-      if (group.aggregates[i]) to.aggregates[wanted[i]] = *group.aggregates[i];
+      if (group.values[i]) to.values[by[i].text] = own_word(by[i].text, *group.values[i]);
+    for (size_t i = 0; i < keys.size(); ++i)
+      if (group.aggregates[i]) to.aggregates[keys[i]] = *group.aggregates[i];
   }
   return list_with(groups, "", page.total);
 }
@@ -177,15 +222,15 @@ Route& searches(Route& route) {
 void add_tracking_routes(RouteTable& table) {
   searches(table.add("GET", "/api/v1/runs", "listRuns", "runs", "Runs, the newest first", list_runs)
                .answers<RunList>())
-      .asks("order_by", "fields as in filter, each with desc or asc", Kind::text,
-            "metrics.loss.min desc")
+      .asks("order_by", "fields as in filter, each with desc or asc; with spaces in quotes",
+            Kind::text, "metrics.loss.min desc")
       .asks("limit", "of one page", Kind::integer, "100")
       .from(1, kMostRuns)
       .asks("cursor", "next_cursor of the page before")
       .asks("snapshot", "new: keep this order; its name: a page of it")
       .asks("skip", "of a snapshot: so many runs are passed over", Kind::integer)
       .from(0, INT64_MAX)
-      .asks("fields", "only these members");
+      .asks("fields", "only these members, or keys of them: id,params,metrics.loss");
   searches(table
                .add("GET", "/api/v1/runs/columns", "listRunColumns", "runs",
                     "The metrics, params and tags that runs have", list_columns)
@@ -198,7 +243,7 @@ void add_tracking_routes(RouteTable& table) {
                .add("GET", "/api/v1/runs/groups", "listRunGroups", "runs",
                     "Runs put together by equal values", list_groups)
                .answers<RunGroups>())
-      .asks("group_by", "fields, with commas", Kind::text, "params.arch")
+      .asks("group_by", "fields, with commas; one with commas in quotes", Kind::text, "params.arch")
       .must()
       .asks("agg", "FIELD:FUNCTION, with commas; count, min, max, mean, std or sum", Kind::text,
             "metrics.loss.min:mean")

@@ -2,6 +2,7 @@
 // factor = not factor | ( any ) | comparison.
 #include "domain/filter.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -275,10 +276,13 @@ bool compares(const FilterNode& node, const std::string& found) {
       return compare(found, node.values[0]) >= 0;
     case Operator::match:
       return node.search ? (*node.search)(found) : found.find(node.values[0]) != std::string::npos;
-    case Operator::in:
-      for (const std::string& value : node.values)
-        if (compare(found, value) == 0) return true;
-      return false;
+    case Operator::in: {
+      // As compare() would say, but what was found is read as a number once.
+      const std::optional<double> wanted = number(found);
+      return std::ranges::any_of(node.values, [&](const std::string& value) {
+        return value == found || (wanted && number(value) == wanted);
+      });
+    }
   }
   return false;
 }
@@ -372,24 +376,45 @@ std::string to_text(const FilterNode& filter) {
   return format("{} in ({})", quoted_if_needed(filter.field), join(values, ", "));
 }
 
+Result<std::vector<ListedField>> parse_field_list(std::string_view text, std::string_view what) {
+  std::vector<ListedField> list;
+  if (trim(text).empty()) return list;
+  for (size_t at = 0; at <= text.size(); ++at) {  // past a comma
+    while (at < text.size() && trim(text.substr(at, 1)).empty()) ++at;
+    ListedField& field = list.emplace_back();
+    field.column = at + 1;
+    field.is_quoted = at < text.size() && (text[at] == '"' || text[at] == '\'');
+    if (field.is_quoted && !take_quoted(text, at, Backslash::escapes, field.text))
+      return filter_error(what, format("'{}'", shortened(text.substr(field.column - 1))),
+                          field.column, "a field in quotes", "close the quotes");
+    const size_t end = std::min(text.find(',', at), text.size());
+    (field.is_quoted ? field.behind : field.text) = trim(text.substr(at, end - at));
+    at = end;
+  }
+  return list;
+}
+
 Result<std::vector<OrderBy>> parse_order(std::string_view text,
                                          const std::vector<std::string>& known) {
   std::vector<OrderBy> order;
-  if (trim(text).empty()) return order;
-  for (const std::string_view piece : split(text, ',')) {
-    const std::string_view part = trim(piece);
-    const auto column = static_cast<size_t>(piece.data() - text.data()) + 1;
-    const size_t space = std::min(part.find_first_of(" \t"), part.size());
-    const std::string_view direction = trim(part.substr(space));
-    OrderBy by{std::string(part.substr(0, space)), direction == "desc"};
+  for (ListedField& listed : TRY(parse_field_list(text, "order_by"))) {
+    const std::string piece = format("{} {}", listed.text, listed.behind);
+    if (!listed.is_quoted) {
+      const size_t space = std::min(listed.text.find_first_of(" \t"), listed.text.size());
+      listed.behind = trim(std::string_view(listed.text).substr(space));
+      listed.text.resize(space);
+    }
+    const std::string_view direction = listed.behind;
+    OrderBy by{std::move(listed.text), direction == "desc"};
     if (by.field.empty() || (!direction.empty() && direction != "desc" && direction != "asc"))
-      return filter_error("order_by", format("'{}'", shortened(part)), column,
-                          "FIELD, FIELD asc or FIELD desc",
-                          "write, for example, created_at desc, name");
+      return filter_error("order_by", format("'{}'", shortened(trim(piece))), listed.column,
+                          "FIELD, FIELD asc or FIELD desc, a FIELD with spaces in quotes",
+                          "write, for example, created_at desc, \"metrics.val loss\"");
     if (!is_known(by.field, known)) return unknown_field("order_by", by.field, known);
     if (order.size() == kMostOrderFields)
-      return filter_error("order_by", format("more than {} fields", kMostOrderFields), column,
-                          format("at most {} fields", kMostOrderFields), "take some out");
+      return filter_error("order_by", format("more than {} fields", kMostOrderFields),
+                          listed.column, format("at most {} fields", kMostOrderFields),
+                          "take some out");
     order.push_back(std::move(by));
   }
   return order;

@@ -52,6 +52,17 @@ bool matches(const FilterNode& filter,
 // The filter as text again; parse_filter gives back the same.
 std::string to_text(const FilterNode& filter);
 
+// A list of fields with commas between them. A field with spaces, commas or colons stands in
+// quotes, as in a filter: `id, "metrics.val loss" desc`.
+struct ListedField {
+  std::string text;    // what the quotes hold; without quotes the whole piece
+  std::string behind;  // the quotes; "" without quotes
+  bool is_quoted = false;
+  size_t column = 1;  // of its first character
+};
+// `what` is listed (order_by, fields), for errors: quotes that are not closed. "" lists nothing.
+Result<std::vector<ListedField>> parse_field_list(std::string_view text, std::string_view what);
+
 // "created_at desc, name" -> [{created_at, true}, {name, false}].
 struct OrderBy {
   std::string field;

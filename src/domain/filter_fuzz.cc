@@ -7,6 +7,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hearth;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  ignore(parse_field_list(text, "fields"));
+  ignore(parse_order(text, {"name", "metrics.*"}));
   const auto filter = parse_filter(text);
   if (!filter.ok()) return 0;
   const std::string written = to_text(*filter);

@@ -47,6 +47,9 @@ TEST(Filter, Finds) {
                            "not state = queued",
                            "state in (queued, running)",
                            "state not in (queued)",
+                           "params.lr in (7, 1e-2)",
+                           "params.lr not in (x, 0.1)",
+                           "loss in (1, NaN)",
                            "not (x = 1)",
                            "x != 1 or owner = ann",
                            "created_at > 2026-11-01",
@@ -139,7 +142,39 @@ TEST(Order, Parses) {
   EXPECT_FALSE(parse_order("nam", known).ok());
   EXPECT_FALSE(parse_order("name up", known).ok());
   EXPECT_FALSE(parse_order("name,", known).ok());
+  EXPECT_FALSE(parse_order(",name", known).ok());
 }
 
 }  // namespace
+TEST(Order, TakesFieldsInQuotes) {
+  const std::vector<std::string> known = {"name", "metrics.*"};
+  const auto order =
+      parse_order(R"("metrics.val loss, best" desc,'name' , "metrics.a ""b"" c" asc)", known);
+  ASSERT_TRUE(order.ok()) << order.error().text();
+  ASSERT_EQ(order->size(), 3U);
+  EXPECT_EQ((*order)[0].field, "metrics.val loss, best");
+  EXPECT_TRUE((*order)[0].descending);
+  EXPECT_EQ((*order)[1].field, "name");
+  EXPECT_EQ((*order)[2].field, "metrics.a \"b\" c");
+  EXPECT_FALSE((*order)[2].descending);
+  for (const std::string_view wrong : {R"("name)", R"("name" up)", R"("" desc)", R"("name"x)"})
+    EXPECT_FALSE(parse_order(wrong, known).ok()) << wrong;
+  const auto open = parse_order(R"(name, "metrics.a)", known);
+  ASSERT_FALSE(open.ok());
+  EXPECT_NE(open.error().text().find("column 7"), std::string::npos) << open.error().text();
+}
+
+TEST(FieldList, SaysWhatStandsBehindQuotes) {
+  const auto list = parse_field_list(R"( params.my key ,"metrics.a:b":max,,)", "agg");
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->size(), 4U);
+  EXPECT_EQ((*list)[0].text, "params.my key");
+  EXPECT_EQ((*list)[0].column, 2U);
+  EXPECT_FALSE((*list)[0].is_quoted);
+  EXPECT_EQ((*list)[1].text, "metrics.a:b");
+  EXPECT_EQ((*list)[1].behind, ":max");
+  EXPECT_TRUE((*list)[2].text.empty());
+  EXPECT_TRUE(parse_field_list("  ", "agg")->empty());
+}
+
 }  // namespace hearth

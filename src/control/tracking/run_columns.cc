@@ -20,11 +20,11 @@ constexpr std::string_view kOpenAndOlderRuns =
     "SELECT DISTINCT run_id FROM metric_batches WHERE kind = 'metric' OR (kind = 'metric_pack' AND "
     "run_id NOT IN (SELECT run_id FROM run_metrics))";
 
-Error read_anew() {
+}  // namespace
+
+Error RunIndex::read_anew() {
   return Error::conflict("the runs were read anew meanwhile", "ask again");
 }
-
-}  // namespace
 
 // Columns that are being read. They begin with what is in memory; a run that changes from then on
 // is touched, and is looked at again at the end.

@@ -11,6 +11,7 @@
 // both takes the lock inside a read(): connections are few, and nobody waits for one with the lock.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -96,8 +97,8 @@ struct MetricColumn {
 
 class RunIndex {
  public:
-  RunIndex(db::Database& database, size_t most_bytes)
-      : database_(database), most_bytes_(most_bytes) {}
+  RunIndex(db::Database& database, size_t most_bytes, int64_t few_runs)
+      : database_(database), most_bytes_(most_bytes), few_runs_(few_runs) {}
 
   Result<void> load();
   void experiments_changed();
@@ -131,7 +132,8 @@ class RunIndex {
                          const std::function<Result<std::vector<uint32_t>>(const View&)>& choose,
                          const std::function<Result<void>(const View&)>& work);
   // By metric key that `wants`: how many of the `chosen` runs (by slot, of this generation) have
-  // it, and its bounds over them. Reads the columns of ended runs past memory, without the lock.
+  // it, and its bounds over them. Few runs are counted by their rows; else the columns of
+  // ended runs are read past memory, without the lock.
   // Errors: conflict when the slots are of another generation.
   struct KeyUse {
     int64_t runs = 0;
@@ -142,6 +144,7 @@ class RunIndex {
                               const std::function<bool(std::string_view)>& wants);
 
  private:
+  static Error read_anew();
   View view() const { return {runs_, words_, experiments_, columns_, rows_, generation_}; }
   Result<void> refresh();
   // Takes in at most so much; false: there is more.
@@ -181,6 +184,7 @@ class RunIndex {
                              const EachRow& each);
   Result<void> damaged_rows(db::Session& session, std::set<std::string>& whole);
   using Count = std::function<void(std::string_view key, bool finite, double min, double max)>;
+  Result<void> count_few(const std::vector<bool>& chosen, uint64_t generation, const Count& count);
   Result<void> count_rows(db::Session& session, uint64_t generation,
                           const std::vector<bool>& chosen, std::vector<bool>& done,
                           const Count& count);
@@ -195,6 +199,7 @@ class RunIndex {
 
   db::Database& database_;
   const size_t most_bytes_;
+  const int64_t few_runs_;           // of metric_uses()
   mutable std::shared_mutex mutex_;  // guards what follows
   bool loaded_ = false;
   bool experiments_stale_ = true;

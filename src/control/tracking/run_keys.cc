@@ -25,8 +25,7 @@ Result<void> RunIndex::count_rows(db::Session& session, uint64_t generation,
   const auto counts = [&](uint32_t slot) { return slot < chosen.size() && chosen[slot]; };
   {
     const std::shared_lock lock(mutex_);
-    if (generation_ != generation)
-      return Error::conflict("the runs were read anew meanwhile", "ask again");
+    if (generation_ != generation) return read_anew();
     done.resize(runs_.size());
     for (uint32_t slot = 0; slot < rows_.size(); ++slot) {
       if (rows_[slot] == nullptr) continue;
@@ -45,10 +44,28 @@ Result<void> RunIndex::count_rows(db::Session& session, uint64_t generation,
                        });
 }
 
+// By their rows, which whoever shows these runs needs anyway.
+Result<void> RunIndex::count_few(const std::vector<bool>& chosen, uint64_t generation,
+                                 const Count& count) {
+  std::vector<uint32_t> slots;
+  const auto choose = [&](const View& view) -> Result<std::vector<uint32_t>> {
+    if (view.generation != generation) return read_anew();
+    slots.clear();
+    for (uint32_t slot = 0; slot < chosen.size(); ++slot)
+      if (chosen[slot] && view.runs[slot].there) slots.push_back(slot);
+    return slots;
+  };
+  return read_rows({}, choose, [&](const View& view) -> Result<void> {
+    for (const uint32_t slot : slots)
+      for (const auto& [key, s] : *view.rows[slot])
+        count(view.words.text(key), s.finite, s.min, s.max);
+    return {};
+  });
+}
+
 Result<RunIndex::KeyUses> RunIndex::metric_uses(
     const std::vector<bool>& chosen, uint64_t generation,
     const std::function<bool(std::string_view)>& wants) {
-  TRY(refresh());
   KeyUses uses;
   const Count count = [&](std::string_view key, bool finite, double min, double max) {
     auto at = uses.find(key);
@@ -58,6 +75,11 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
     }
     add(at->second, finite, min, max);
   };
+  if (std::ranges::count(chosen, true) <= few_runs_) {
+    TRY(count_few(chosen, generation, count));
+    return uses;
+  }
+  TRY(refresh());
   TRY(database_.read([&](db::Session& session) -> Result<void> {
     std::vector<bool> done;
     TRY(count_rows(session, generation, chosen, done, count));

@@ -339,11 +339,16 @@ TEST_F(SearchTest, ADamagedPageOfSummariesChangesNoSearch) {
 
 TEST_F(SearchTest, KeysAreCountedInBlocksToo) {
   log(ids[0], {metric("acc", 0.25, 1)});
-  const auto loss = [&](const KeyQuery& query) {
-    Tracking fresh(world.context(), *world.access);  // no row in memory
+  const auto told = [&](const KeyQuery& query, int64_t few_runs) {
+    Tracking fresh(world.context(), *world.access, {.few_runs = few_runs});  // no row in memory
     for (const KeyInfo& info : need(fresh.keys(world.member, query)).keys)
       if (info.key == "loss") return format("{} {} {}", info.runs, *info.min, *info.max);
     return std::string("none");
+  };
+  const auto loss = [&](const KeyQuery& query) {
+    const std::string by_columns = told(query, -1);
+    EXPECT_EQ(told(query, 100), by_columns);  // by rows
+    return by_columns;
   };
   const auto all = [&] { return loss({}); };
   EXPECT_EQ(all(), "4 1 3");

@@ -11,7 +11,7 @@ Tracking::State::State(Context the_context, Access& the_access, TrackingOptions 
     : context(the_context),
       access(the_access),
       options(the_options),
-      index(context.database, options.most_index_bytes),
+      index(context.database, options.most_index_bytes, options.few_runs),
       relaxed(
           options.relaxed_window,
           [this](std::vector<RelaxedBatch> batches) { return write_relaxed(std::move(batches)); },

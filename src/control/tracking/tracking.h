@@ -199,6 +199,7 @@ struct TrackingOptions {
   // A deleted run's rows and pins go this long after its deletion; 0: never.
   Duration keep_deleted = Duration::seconds(30 * 86400.0);
   size_t most_index_bytes = 400u << 20;  // rows and columns above it are dropped, oldest use first
+  int64_t few_runs = 256;  // keys of so few are counted by rows, not by the columns of all runs
   size_t most_counted_points = 10'000'000;  // of one run, by count_imported
 };
 

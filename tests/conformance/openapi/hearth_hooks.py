@@ -266,6 +266,9 @@ def mean_something(case, operation):
         query["filter"] = f"id != '{word}' and not (created_at < 2020-01-01)"
     if "order_by" in query:
         query["order_by"] = next(ORDERS)
+    if "fields" in query:
+        word = query["fields"].replace("\\", "\\\\").replace('"', '\\"')
+        query["fields"] = f'id,"metrics.{word}"'
     if "group_by" in query:
         query["group_by"] = "status,experiment"
     if "agg" in query:
