@@ -1,6 +1,7 @@
 // `hearth down`: ends the server of a data directory; its tasks go on unless they are cancelled.
 #include <csignal>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "app/commands.h"
@@ -14,12 +15,14 @@ namespace hearth::app {
 namespace {
 
 constexpr Duration kStopTime = Duration::seconds(60);
-constexpr std::string_view kActive =
-    "/api/v1/jobs?limit=1000&filter=state%20in%20(preparing%2Crunning%2Csaving)";
+constexpr std::string_view kActive = "preparing%2Crunning%2Csaving";
 
-std::vector<std::pair<std::string, std::string>> active_jobs(const DataPaths& paths) {
+std::vector<std::pair<std::string, std::string>> jobs_in(const DataPaths& paths,
+                                                         std::string_view states) {
   std::vector<std::pair<std::string, std::string>> jobs;  // id, name
-  const auto answer = local_call(paths, "GET", std::string(kActive));
+  const auto answer =
+      local_call(paths, "GET",
+                 format("/api/v1/jobs?limit=1000&fields=id,name&filter=state%20in%20({})", states));
   const Node* items = answer.ok() ? answer->find("items") : nullptr;
   if (items == nullptr) return jobs;
   for (const Node& job : items->items)
@@ -28,21 +31,27 @@ std::vector<std::pair<std::string, std::string>> active_jobs(const DataPaths& pa
   return jobs;
 }
 
+// Until none is left: what waits first, or it would start in the place of what has ended.
 Result<void> cancel_all(const DataPaths& paths) {
-  const auto jobs = active_jobs(paths);
-  for (const auto& [id, name] : jobs) {
-    std::printf("cancelling %s\n", name.c_str());
-    const auto done = local_call(paths, "POST", "/api/v1/jobs/" + id + "/cancel", "{}");
-    if (!done.ok() && done.error().code != Code::conflict) return done.error();
-  }
-  const Time until = system_clock().steady() + kStopTime;
-  while (!active_jobs(paths).empty()) {
+  std::set<std::string> told;
+  Time until = system_clock().steady() + kStopTime;
+  for (;;) {
+    auto jobs = jobs_in(paths, "queued");
+    if (jobs.empty()) jobs = jobs_in(paths, kActive);
+    if (jobs.empty()) return {};
+    for (const auto& [id, name] : jobs) {
+      if (!told.insert(id).second) continue;
+      std::printf("cancelling %s\n", name.c_str());
+      const auto done = local_call(paths, "POST", "/api/v1/jobs/" + id + "/cancel", "{}");
+      if (!done.ok() && done.error().code != Code::conflict) return done.error();
+      until = system_clock().steady() + kStopTime;
+    }
     if (system_clock().steady() > until)
       return Error::of(Code::timeout,
-                       format("some jobs have not ended after {}", kStopTime.seconds()));
+                       format("some jobs have not ended after {}", kStopTime.seconds()),
+                       "say it again, or end the server with `hearth down`: they go on");
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  return {};
 }
 
 Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
@@ -51,7 +60,7 @@ Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
     return Error::of(Code::unreachable, format("no server runs on {}", paths.root),
                      "give its data directory with --data DIR");
   if (args.cancel) TRY(cancel_all(paths));
-  const auto jobs = active_jobs(paths);
+  const auto jobs = jobs_in(paths, kActive);
   auto server = TRY(os::ProcessRef::open(*pid));
   TRY(server.send_signal(args.drain ? SIGUSR1 : SIGTERM));
   if (args.drain && !jobs.empty()) std::printf("waiting for %zu job(s) to end\n", jobs.size());

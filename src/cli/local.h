@@ -59,8 +59,8 @@ struct ImportArgs {  // `import mlflow SOURCE`
 };
 struct SimulateArgs {  // `simulate`
   std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc, start_cost, projects;
-  std::string svg, eviction_cost;
-  bool check_waits = false;
+  std::string svg, eviction_cost, load, score;
+  bool check_waits = false, fragments = false;
   std::optional<int64_t> limit;
   std::vector<std::string> levels;  // --level HOURS
   bool predict = false, forecast = false, run_to_end = false;

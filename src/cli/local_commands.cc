@@ -77,13 +77,22 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->jobs, "--jobs", "FILE", "what came when and ran for how long")
       .option(args->nodes, "--nodes", "FILE",
               "the cluster: a topology file (.yaml), or a list as openb's")
-      .option(args->cluster, "--cluster", "NODESxGPUS[/SWITCHES]", "the cluster, such as 3x8")
+      .option(args->cluster, "--cluster", "NODESxGPUS[/SWITCHES][,racks=N][,cpus=N][,memory=SIZE]",
+              "the cluster, such as 3x8; CPUs and memory (of a node) are never short unless said")
       .option(args->projects, "--projects", "FILE", "guarantees and limits, one project a line")
       .option(args->start_cost, "--start-cost", "DURATION", "from each start until work goes on")
       .option(args->eviction_cost, "--eviction-cost", "DURATION",
               "work that each eviction costs; default: 30s")
       .flag(args->check_waits, "--check-waits",
             "counts how long jobs waited though there was room (--json: needless_wait_seconds)")
+      .flag(args->fragments, "--fragments",
+            "measures how much of the free GPUs typical tasks cannot use (--json: frag_percent)")
+      .option(
+          args->load, "--load", "TIMES",
+          "jobs come quicker or slower, so that while they come so many times the GPUs there are "
+          "are asked for, such as 0.9")
+      .option(args->score, "--score", "SCORE",
+              "--fill: what places are valued by: blend, or fragmentation (FGD's alone)")
       .option(args->fill, "--fill", "TIMES",
               "nothing leaves: until so many times the GPUs there are were asked for, such as 1.3")
       .option(args->seeds, "--seeds", "A-B", "of --fill's random order, one fill each; default: 42")

@@ -46,12 +46,16 @@ class Restart(unittest.TestCase):
         self.assertEqual(ended["failure"]["exit_code"], 5)
 
     def test_down_cancel_ends_everything(self):
-        job = self.server.submit(job_text("echo ready; sleep 600"))
+        whole = "{cpus: %d}" % os.cpu_count()
+        job = self.server.submit(job_text("echo ready; sleep 600", resources=whole))
         eventually(lambda: "ready" in self.server.lines(job), "it runs")
+        waiting = self.server.submit(job_text("sleep 600", "waiting", resources=whole))
         self.server.ok("down", "--cancel", "--data", self.server.data)
         self.server.process.wait(PATIENCE)
         self.server.start()
-        self.assertEqual(self.server.json("job", "show", job)["state"], "cancelled")
+        for one in (job, waiting):
+            self.assertEqual(self.server.json("job", "show", one)["state"], "cancelled")
+        self.assertFalse(self.server.json("job", "show", waiting).get("started_at"))
 
 
 class Versions(unittest.TestCase):
