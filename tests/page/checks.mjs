@@ -37,7 +37,7 @@ function sizes() {
 
 // No address of whoever gave the packages; every one with its digest.
 function lockFiles() {
-  for (const path of ["web/package-lock.json", "web/gen/package-lock.json"]) {
+  for (const path of ["web/package-lock.json", "web/gen/package-lock.json", "tests/page/lighthouse/package-lock.json"]) {
     const lock = JSON.parse(readFileSync(root + path, "utf8"));
     for (const [name, one] of Object.entries(lock.packages)) {
       if (name === "") continue;

@@ -19,6 +19,13 @@ const launch = () =>
     args: ["--no-sandbox", "--disable-gpu"],
   });
 let browser = await launch();
+let serving;
+// Playwright ends its browser by itself, and keeps the process.
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.once(signal, () => {
+    serving?.process?.kill("SIGKILL");
+    process.exit(1);
+  });
 let passed = 0;
 let failed = 0;
 
@@ -61,7 +68,7 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".mjs")).s
   const chosen = Object.entries(stories).filter(
     ([name]) => wanted.length === 0 || wanted.some((word) => `${file} ${name}`.includes(word)));
   if (chosen.length === 0) continue;
-  const server = new Server();
+  const server = (serving = new Server());
   try {
     await server.start(...options);
     await prepare?.(server);

@@ -17,7 +17,7 @@ const root = process.cwd();
 const say = (text) => console.log(text);
 
 function submit(...args) {
-  return server.json("job", "submit", ...args).id;
+  return JSON.parse(server.hearth("job", "submit", "--json", ...args)).id;
 }
 
 function wait(id) {
@@ -60,8 +60,12 @@ const views = {
   "submit-form": "/submit?template=image-classification",
   "submit-file": "/submit?template=image-classification&as=file",
   "runs": "/runs",
+  "runs-grouped": "/runs?group=params.lr",
   "run": `/runs/${made.runs[0]}`,
   "compare": `/runs/compare?ids=${made.runs.join(",")}`,
+  "compare-differences": `/runs/compare/differences?ids=${made.runs.join(",")}`,
+  "compare-parallel": `/runs/compare/parallel?ids=${made.runs.join(",")}`,
+  "compare-scatter": `/runs/compare/scatter?ids=${made.runs.join(",")}`,
   "models": "/models",
   "model": "/models/fashion-cnn?project=default",
   "model-compare": "/models/fashion-cnn/compare?project=default",

@@ -93,8 +93,6 @@ export class Server {
 
   async stop() {
     try {
-      // What waits would begin as soon as the others are gone.
-      for (const job of this.json("job", "list", "--filter", "state = queued")) this.hearth("job", "cancel", job.id);
       this.hearth("down", "--cancel", "--data", this.data);
     } catch {
       await this.kill();

@@ -85,12 +85,38 @@ export class Story {
     if (found.length) throw new Error(`${what}: axe found ${JSON.stringify(found, null, 1)}`);
   }
 
-  async close() {
+  // These addresses in both themes, wide and on a phone, each held to axe. `before` is called on the
+  // page before each address; `after` once all were seen, with words for the theme and width.
+  async everywhere(paths, {settleMs = 600, before, after} = {}) {
+    for (const dark of [false, true]) {
+      for (const phone of [false, true]) {
+        const page = await this.signIn({dark, phone});
+        const how = `${dark ? ", dark" : ""}${phone ? ", phone" : ""}`;
+        for (const path of paths) {
+          await before?.(page);
+          await this.go(path);
+          await page.getByRole("heading", {level: 1}).waitFor();
+          await page.waitForTimeout(settleMs);
+          await this.axe(path + how);
+        }
+        await after?.(page, how);
+        await this.leave();
+      }
+    }
+  }
+
+  // Closes the browser's window, with what its policy refused in it.
+  async leave() {
     for (const page of this.context?.pages() ?? []) {
       const broken = await page.evaluate(() => window.broken ?? []).catch(() => []);
       this.troubles.push(...broken.map((one) => `policy: ${one}`));
     }
     await this.context?.close();
+    this.context = undefined;
+  }
+
+  async close() {
+    await this.leave();
     return this.troubles.filter((one) => !this.expected.some((pattern) => pattern.test(one)));
   }
 }

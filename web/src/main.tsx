@@ -6,8 +6,16 @@ import {RouterProvider} from "@tanstack/react-router";
 import {StrictMode} from "react";
 import {createRoot} from "react-dom/client";
 
-import {queryClient} from "./app/queries";
+import {listen} from "./api/live";
+import {queryClient, whoami} from "./app/queries";
 import {router} from "./app/router";
+
+// What every view needs comes beside the view's own script; and the events before what views ask
+// for, which then need not be asked for again.
+if (location.pathname !== "/sign-in") {
+  void queryClient.prefetchQuery(whoami());
+  listen(queryClient);
+}
 
 const root = document.getElementById("root");
 if (root) {

@@ -179,18 +179,6 @@ export const stories = {
   "administration is there for eyes, hands and readers, in both themes": async (story) => {
     const paths = ["/admin", "/admin/users", "/admin/tokens", "/admin/audit", "/admin/webhooks", "/admin/server",
                    "/admin/projects/vision"];
-    for (const dark of [false, true]) {
-      for (const phone of [false, true]) {
-        const page = await story.signIn({dark, phone});
-        for (const path of paths) {
-          await story.go(path);
-          await page.getByRole("heading", {level: 1}).waitFor();
-          await page.waitForTimeout(600);
-          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
-        }
-        await story.context.close();
-      }
-    }
-    await story.open();
+    await story.everywhere(paths);
   },
 };

@@ -133,19 +133,7 @@ export const stories = {
   },
 
   "every view is there for eyes, hands and readers, in both themes": async (story) => {
-    for (const dark of [false, true]) {
-      for (const phone of [false, true]) {
-        const page = await story.signIn({dark, phone});
-        for (const path of ["/", "/jobs", `/jobs/${ids.steps}`, `/jobs/${ids.steps}/metrics`, `/jobs/${ids.bad}`,
-                            `/jobs/${ids.steps}/log`, `/jobs/${ids.steps}/files`, `/jobs/${ids.steps}/lineage`]) {
-          await story.go(path);
-          await page.getByRole("heading", {level: 1}).waitFor();
-          await page.waitForTimeout(600);
-          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
-        }
-        await story.context.close();
-      }
-    }
-    await story.open();
+    await story.everywhere(["/", "/jobs", `/jobs/${ids.steps}`, `/jobs/${ids.steps}/metrics`, `/jobs/${ids.bad}`,
+      `/jobs/${ids.steps}/log`, `/jobs/${ids.steps}/files`, `/jobs/${ids.steps}/lineage`]);
   },
 };

@@ -309,20 +309,8 @@ resources: {cpus: 0.1, memory: 64MiB}
   },
 
   "submitting by eye and by reader, in both themes": async (story) => {
-    for (const dark of [false, true]) {
-      for (const phone of [false, true]) {
-        const page = await story.signIn({dark, phone});
-        for (const path of ["/submit", "/submit?template=image-classification", "/submit?template=image-classification&as=file",
-                            `/jobs/${ids.trainer}/resources`, `/jobs/${ids.trainer}/files`, `/jobs/${ids.million}/log`]) {
-          await page.evaluate(() => sessionStorage.clear());
-          await story.go(path);
-          await page.getByRole("heading", {level: 1}).waitFor();
-          await page.waitForTimeout(900);
-          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
-        }
-        await story.context.close();
-      }
-    }
-    await story.open();
+    const before = (page) => page.evaluate(() => sessionStorage.clear());
+    await story.everywhere(["/submit", "/submit?template=image-classification", "/submit?template=image-classification&as=file",
+      `/jobs/${ids.trainer}/resources`, `/jobs/${ids.trainer}/files`, `/jobs/${ids.million}/log`], {settleMs: 900, before});
   },
 };

@@ -111,18 +111,6 @@ export const stories = {
                    "/models/digits/files?project=vision", "/models/digits/lineage?project=vision", "/datasets",
                    "/datasets/clothes?project=vision", "/datasets/clothes/files?project=vision",
                    "/datasets/clothes/lineage?project=vision&version=1"];
-    for (const dark of [false, true]) {
-      for (const phone of [false, true]) {
-        const page = await story.signIn({dark, phone});
-        for (const path of paths) {
-          await story.go(path);
-          await page.getByRole("heading", {level: 1}).waitFor();
-          await page.waitForTimeout(600);
-          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
-        }
-        await story.context.close();
-      }
-    }
-    await story.open();
+    await story.everywhere(paths);
   },
 };

@@ -182,18 +182,6 @@ export const stories = {
   "each is there for eyes, hands and readers, in both themes": async (story) => {
     const paths = ["/cluster", "/cluster?by=job", "/cluster/queue", "/cluster/pools", "/cluster/reservations",
                    "/cluster/what-if?add=gpu-1%3D2", "/cluster/machines/gpu-1", "/quotas"];
-    for (const dark of [false, true]) {
-      for (const phone of [false, true]) {
-        const page = await story.signIn({dark, phone});
-        for (const path of paths) {
-          await story.go(path);
-          await page.getByRole("heading", {level: 1}).waitFor();
-          await page.waitForTimeout(600);
-          await story.axe(`${path}${dark ? ", dark" : ""}${phone ? ", phone" : ""}`);
-        }
-        await story.context.close();
-      }
-    }
-    await story.open();
+    await story.everywhere(paths);
   },
 };

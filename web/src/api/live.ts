@@ -49,6 +49,8 @@ export function staleKeys(event: Pick<ServerEvent, "kind" | "id">): unknown[][] 
     case "pool":
     case "reservation":
       return [["cluster"]];
+    case "view":
+      return [["views"]];
     case "quota":
       return [["quotas"], ["cluster"]];
     default:
@@ -56,7 +58,12 @@ export function staleKeys(event: Pick<ServerEvent, "kind" | "id">): unknown[][] 
   }
 }
 
+let listening = false;
+
+// Once for a tab.
 export function listen(queries: QueryClient): void {
+  if (listening) return;
+  listening = true;
   const stale = new Map<string, unknown[]>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const flush = () => {

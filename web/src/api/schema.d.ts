@@ -7819,7 +7819,7 @@ export interface operations {
                 deleted?: boolean;
                 /** @description params.K, metrics.K (also .min, .max), tags.K and members of a run */
                 filter?: string;
-                /** @description fields as in filter, each with desc or asc */
+                /** @description fields as in filter, each with desc or asc; with spaces in quotes */
                 order_by?: string;
                 /** @description of one page */
                 limit?: number;
@@ -7829,7 +7829,7 @@ export interface operations {
                 snapshot?: string;
                 /** @description of a snapshot: so many runs are passed over */
                 skip?: number;
-                /** @description only these members */
+                /** @description only these members, or keys of them: id,params,metrics.loss */
                 fields?: string;
             };
             header?: never;
@@ -7919,7 +7919,7 @@ export interface operations {
                 deleted?: boolean;
                 /** @description params.K, metrics.K (also .min, .max), tags.K and members of a run */
                 filter?: string;
-                /** @description fields, with commas */
+                /** @description fields, with commas; one with commas in quotes */
                 group_by: string;
                 /** @description FIELD:FUNCTION, with commas; count, min, max, mean, std or sum */
                 agg?: string;

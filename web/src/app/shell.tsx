@@ -54,7 +54,7 @@ export function Shell() {
   const [panel, setPanel] = useState<"" | "palette" | "help">("");
   const lost = useSyncExternalStore(onSession, isSessionLost);
   const me = useQuery(whoami());
-  useEffect(() => listenOnce(queries), [queries]);
+  useEffect(() => listen(queries), [queries]);
   useKeys([
     ...kViews.map((view) => ({
       keys: view.keys,
@@ -124,13 +124,6 @@ function Skip() {
       Skip to the view
     </a>
   );
-}
-
-let listening = false;
-function listenOnce(queries: Parameters<typeof listen>[0]): void {
-  if (listening) return;
-  listening = true;
-  listen(queries);
 }
 
 // The filter of the view, if it has one.

@@ -1,6 +1,6 @@
 import {expect, test} from "vitest";
 
-import {both, canOrder, equals, fieldsOf, firstFields, quoted, runField, shown} from "./run_fields";
+import {both, equals, fieldsOf, firstFields, listed, quoted, runField, shown} from "./run_fields";
 
 test("a field says whose it is, its key and which value", () => {
   expect(runField("metrics.val/acc.max")).toEqual({
@@ -17,9 +17,10 @@ test("a field says whose it is, its key and which value", () => {
   ]);
 });
 
-test("what cannot stand in an order is not offered as one", () => {
-  expect(canOrder("metrics.val/acc")).toBe(true);
-  expect(canOrder("metrics.val acc")).toBe(false);
+test("fields with spaces or commas stand in quotes where they are listed", () => {
+  expect(listed(["id", "metrics.val/acc", "metrics.val acc", "params.a,b"])).toBe(
+    'id,metrics.val/acc,"metrics.val acc","params.a,b"',
+  );
 });
 
 test("values go into a filter as they are, quoted where they must", () => {

@@ -9,9 +9,7 @@ export interface RunField {
   which?: "min" | "max"; // of a metric; else its last value
 }
 
-export const kMostColumns = 60;
-// What order_by and group_by take for a field: they know no quotes.
-const kBare = /^[^\s,]+$/;
+export const kMostColumns = 500; // what an address holds
 
 export function runField(field: string): RunField {
   const dot = field.indexOf(".");
@@ -23,7 +21,7 @@ export function runField(field: string): RunField {
   return {field, side, key: which ? key.slice(0, -4) : key, which};
 }
 
-export const canOrder = (field: string): boolean => kBare.test(field);
+// In an address, columns stand with commas between them.
 export const canBeColumn = (field: string): boolean => !field.includes(",");
 
 // The columns that an address names, each once.
@@ -54,6 +52,9 @@ export function quoted(text: string): string {
     ? text
     : `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
+
+// Fields as order_by, group_by and fields list them.
+export const listed = (fields: readonly string[]): string => fields.map(quoted).join();
 
 // "field is this value", or that runs lack the field.
 export function equals(field: string, value: string | undefined): string {

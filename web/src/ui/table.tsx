@@ -1,12 +1,14 @@
-// A table of many rows: only those in sight exist. The server sorts and filters; this asks for more
-// as its end comes near, or says which rows are in sight where the list can be entered anywhere
-// (lib/blocks.ts). On a phone each row is a card of two lines.
+// A table of many rows and columns: only those in sight exist. The server sorts and filters; this
+// asks for more as its end comes near, or says which rows are in sight where the list can be
+// entered anywhere (lib/blocks.ts). On a phone each row is a card of two lines.
 import {useVirtualizer} from "@tanstack/react-virtual";
 import {ArrowDown, ArrowUp} from "lucide-react";
-import {type ReactNode, memo, useCallback, useEffect, useRef} from "react";
+import {type ReactNode, type RefObject, memo, useCallback, useEffect, useMemo, useRef} from "react";
 
+import {kPad} from "../lib/across";
 import {usePhone} from "./media";
 import css from "./table.module.css";
+import {type Across, useAcross} from "./table_across";
 
 export interface Column<Row> {
   key: string;
@@ -38,6 +40,7 @@ interface Props<Row> {
   total?: number;
   more?: () => void; // the end is near
   seen?: (first: number, last: number) => void; // these rows are in sight
+  seenAcross?: (first: number, last: number) => void; // these columns; on a phone no more than them
   top?: unknown; // another list begins at its top
   order?: string; // "created_at desc"
   sort?: (order: string) => void;
@@ -52,33 +55,64 @@ interface Props<Row> {
 const kRow = 32;
 const kCard = 60;
 const kAhead = 20;
+const kChoose = 28; // wide are the boxes that choose
+const kChooseMarked = 48;
 
-export function Table<Row>(props: Props<Row>) {
-  const {seen, more, columns, top, cursor} = props;
-  const phone = usePhone();
-  const box = useRef<HTMLDivElement>(null);
-  const height = phone ? kCard : (props.rowHeight ?? kRow);
+type Box = RefObject<HTMLDivElement | null>;
+
+function useRowsInSight<Row>(props: Props<Row>, box: Box, height: number) {
+  const {seen, more, top, cursor} = props;
+  const count = props.rows.length;
   const rows = useVirtualizer({
-    count: props.rows.length,
+    count,
     getScrollElement: () => box.current,
     estimateSize: () => height,
     overscan: 12,
     useFlushSync: false,
   });
   useEffect(() => rows.measure(), [height, rows]);
-  useEffect(() => void (box.current && (box.current.scrollTop = 0)), [top]);
+  useEffect(() => void (box.current && (box.current.scrollTop = 0)), [box, top]);
   useEffect(() => {
     if (cursor !== undefined && cursor >= 0) rows.scrollToIndex(cursor, {align: "auto"});
   }, [cursor, rows]);
   const items = rows.getVirtualItems();
-  const firstSeen = items[0]?.index ?? 0;
-  const lastSeen = items.at(-1)?.index ?? 0;
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (more && lastSeen >= props.rows.length - kAhead) more();
-  }, [lastSeen, props.rows.length, more]);
-  useEffect(() => seen?.(firstSeen, lastSeen), [firstSeen, lastSeen, seen]);
-  const choosing = props.chosen ? (props.mark ? "48px " : "28px ") : "";
-  const grid = choosing + columns.map((c) => c.width).join(" ");
+    if (more && last >= count - kAhead) more();
+  }, [last, count, more]);
+  useEffect(() => seen?.(first, last), [first, last, seen]);
+  return {items, high: rows.getTotalSize()};
+}
+
+function useColumnsInSight<Row>(props: Props<Row>, box: Box, choosing: number, phone: boolean) {
+  const {columns, seenAcross} = props;
+  const widths = useMemo(() => columns.map((one) => one.width), [columns]);
+  const across = useAcross(box, widths, choosing);
+  const {first, end} = across;
+  useEffect(
+    () => (phone ? seenAcross?.(0, 0) : seenAcross?.(first, end - 1)),
+    [phone, first, end, seenAcross],
+  );
+  // The same as long as the same columns are in sight, so that scrolling down draws no row again.
+  const inSight = useMemo(
+    () =>
+      columns
+        .map((column, at) => ({column, at}))
+        .filter(({at}) => at === 0 || (at >= first && at < end)),
+    [columns, first, end],
+  ) as Placed<unknown>[];
+  return {across, inSight};
+}
+
+export function Table<Row>(props: Props<Row>) {
+  const phone = usePhone();
+  const box = useRef<HTMLDivElement>(null);
+  const height = phone ? kCard : (props.rowHeight ?? kRow);
+  const choosing = !props.chosen ? 0 : props.mark ? kChooseMarked : kChoose;
+  const {items, high} = useRowsInSight(props, box, height);
+  const {across, inSight} = useColumnsInSight(props, box, choosing, phone);
+  const wide = across.wide && !phone;
   const choose = useChoose(props);
   return (
     <div
@@ -88,9 +122,11 @@ export function Table<Row>(props: Props<Row>) {
       aria-label={props.label}
       tabIndex={0}
       aria-rowcount={(props.total ?? props.rows.length) + 1}
+      aria-colcount={wide ? props.columns.length + (choosing ? 1 : 0) : undefined}
+      data-wide={wide || undefined}
     >
-      {!phone && <Heads {...props} grid={grid} />}
-      <div className={css.rows} role="rowgroup" style={{height: rows.getTotalSize()}}>
+      {!phone && <Heads {...props} across={across} choosing={choosing} inSight={inSight} />}
+      <div className={css.rows} role="rowgroup" style={{height: high}}>
         {items.map((item) => {
           const row = props.rows.at(item.index);
           const id = row === undefined ? "" : props.id(row);
@@ -101,7 +137,8 @@ export function Table<Row>(props: Props<Row>) {
               id={id}
               index={item.index}
               phone={phone}
-              columns={columns as Column<unknown>[]}
+              inSight={inSight}
+              choosing={choosing}
               card={props.card as (row: unknown) => ReactNode}
               name={props.name as ((row: unknown) => string) | undefined}
               mark={props.mark as ((row: unknown) => ReactNode) | undefined}
@@ -110,7 +147,8 @@ export function Table<Row>(props: Props<Row>) {
               choose={choose}
               top={item.start}
               height={height}
-              grid={phone ? undefined : grid}
+              grid={phone ? undefined : across.grid}
+              width={phone ? undefined : across.width}
             />
           );
         })}
@@ -154,7 +192,8 @@ interface RowProps {
   id: string;
   index: number;
   phone: boolean;
-  columns: Column<unknown>[];
+  inSight: Placed<unknown>[];
+  choosing: number;
   card: (row: unknown) => ReactNode;
   name?: (row: unknown) => string;
   mark?: (row: unknown) => ReactNode;
@@ -164,12 +203,36 @@ interface RowProps {
   top: number;
   height: number;
   grid?: string;
+  width?: number; // where the columns are wider than the table
+}
+
+// A column that exists, and which of all it is.
+interface Placed<Row> {
+  column: Column<Row>;
+  at: number;
+}
+
+// In a wide table each cell says which column it is of, as others do not exist; the first of those
+// after the one at the left stands behind the room for those that do not.
+function inWide(at: number, place: number, choosing: number) {
+  const left = choosing ? kPad + choosing : 0;
+  return {
+    "aria-colindex": at + 1 + (choosing ? 1 : 0),
+    "data-first": place === 0 || undefined,
+    style:
+      place === 0
+        ? {left}
+        : place === 1 && at > 1
+          ? {gridColumnStart: choosing ? 4 : 3}
+          : undefined,
+  };
 }
 
 // Drawn again only when something of its own has changed: scrolling moves none of the others.
 const OneRow = memo(function OneRow(props: RowProps) {
-  const {row, index, phone, chosen} = props;
+  const {row, index, phone, chosen, inSight} = props;
   const there = row !== undefined;
+  const wide = props.width !== undefined;
   return (
     <div
       role="row"
@@ -182,10 +245,11 @@ const OneRow = memo(function OneRow(props: RowProps) {
         transform: `translateY(${props.top}px)`,
         height: props.height,
         gridTemplateColumns: props.grid,
+        width: props.width,
       }}
     >
       {chosen !== undefined && (
-        <span role="cell" className={css.choose}>
+        <span role="cell" className={css.choose} aria-colindex={wide ? 1 : undefined}>
           {there && (
             <input
               type="checkbox"
@@ -210,59 +274,103 @@ const OneRow = memo(function OneRow(props: RowProps) {
       )}
       {there &&
         !phone &&
-        props.columns.map((column) => (
-          <span key={column.key} role="cell" className={column.number ? css.number : css.cell}>
-            {column.cell(row)}
-          </span>
+        inSight.map(({column, at}, place) => (
+          <Cell
+            key={column.key}
+            column={column}
+            row={row}
+            at={wide ? at : -1}
+            place={Math.min(place, 2)}
+            choosing={props.choosing}
+          />
         ))}
     </div>
   );
 });
 
-function Heads<Row>(props: Props<Row> & {grid: string}) {
+// `at`: which of all columns, in a wide table; else -1.
+const Cell = memo(function Cell(props: {
+  column: Column<unknown>;
+  row: unknown;
+  at: number;
+  place: number;
+  choosing: number;
+}) {
+  const {column, at} = props;
+  return (
+    <span
+      role="cell"
+      className={column.number ? css.number : css.cell}
+      {...(at >= 0 && inWide(at, props.place, props.choosing))}
+    >
+      {column.cell(props.row)}
+    </span>
+  );
+});
+
+function Heads(props: {
+  chosen?: Chosen;
+  order?: string;
+  sort?: (order: string) => void;
+  across: Across;
+  choosing: number;
+  inSight: readonly Placed<unknown>[];
+}) {
+  const {across, inSight, chosen} = props;
+  const wide = across.width !== undefined;
   return (
     <div
       className={css.head}
       role="row"
       aria-rowindex={1}
-      style={{gridTemplateColumns: props.grid}}
+      style={{gridTemplateColumns: across.grid, width: across.width}}
     >
-      {props.chosen && (
-        <span role="columnheader">
+      {chosen && (
+        <span role="columnheader" className={css.choose} aria-colindex={wide ? 1 : undefined}>
           <span className="unseen">chosen</span>
         </span>
       )}
-      {props.columns.map((column) => (
-        <Head key={column.key} column={column} order={props.order} sort={props.sort} />
+      {inSight.map(({column, at}, place) => (
+        <Head
+          key={column.key}
+          column={column}
+          order={props.order}
+          sort={props.sort}
+          more={wide ? inWide(at, place, props.choosing) : undefined}
+        />
       ))}
     </div>
   );
 }
 
-function Head<Row>(props: {column: Column<Row>; order?: string; sort?: (order: string) => void}) {
+function Head(props: {
+  column: Column<unknown>;
+  order?: string;
+  sort?: (order: string) => void;
+  more?: ReturnType<typeof inWide>;
+}) {
   const {column, sort} = props;
-  const [field, way] = (props.order ?? "").split(" ");
-  const mine = column.sort !== undefined && field === column.sort;
-  const direction = mine ? (way === "desc" ? "descending" : "ascending") : undefined;
+  const falls = props.order === `${column.sort} desc`;
+  const mine =
+    column.sort !== undefined &&
+    (falls || props.order === column.sort || props.order === `${column.sort} asc`);
+  const direction = mine ? (falls ? "descending" : "ascending") : undefined;
   return (
     <span
       role="columnheader"
       aria-sort={direction}
       className={column.number ? css.number : css.cell}
+      {...props.more}
     >
       {column.sort && sort ? (
         <button
           type="button"
           className={css.sort}
-          onClick={() => sort(mine && way === "desc" ? `${column.sort}` : `${column.sort} desc`)}
+          onClick={() => sort(falls ? `${column.sort}` : `${column.sort} desc`)}
         >
           {column.head}
           {mine &&
-            (way === "desc" ? (
-              <ArrowDown size={12} aria-hidden />
-            ) : (
-              <ArrowUp size={12} aria-hidden />
-            ))}
+            (falls ? <ArrowDown size={12} aria-hidden /> : <ArrowUp size={12} aria-hidden />)}
         </button>
       ) : (
         column.head

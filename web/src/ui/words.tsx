@@ -88,7 +88,9 @@ export function Empty(props: {
 export function Command(props: {text: string}) {
   return (
     <span className={css.command}>
-      <code tabIndex={0}>{props.text}</code>
+      <code tabIndex={0}>
+        {props.text.split(" ").flatMap((word, i) => [i > 0 && " ", <span key={i}>{word}</span>])}
+      </code>
       <Copy text={props.text} what="command" />
     </span>
   );

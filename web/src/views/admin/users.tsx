@@ -120,13 +120,23 @@ function Row(props: {user: User; admin: boolean; mine: boolean; show: (link: Lin
       </td>
       <td className="actions">
         {(admin || mine) && !user.disabled && (
-          <button type="button" disabled={link.isPending} onClick={() => link.mutate()}>
-            Link for {user.name}
+          <button
+            type="button"
+            aria-label={`Link for ${user.name}`}
+            disabled={link.isPending}
+            onClick={() => link.mutate()}
+          >
+            Link<span className="wide"> for {user.name}</span>
           </button>
         )}{" "}
         {admin && !user.disabled && (
-          <button type="button" className="danger" onClick={() => setAsked(true)}>
-            Disable {user.name}…
+          <button
+            type="button"
+            className="danger"
+            aria-label={`Disable ${user.name}…`}
+            onClick={() => setAsked(true)}
+          >
+            Disable<span className="wide"> {user.name}</span>…
           </button>
         )}
         {admin && user.disabled && (

@@ -1,6 +1,10 @@
 // How much of something is given to jobs, and how much of that they use.
+import {bytes, short} from "../../lib/format";
+import {type Machine, totalsOf} from "../../lib/machines";
+import {gpuPercent, sumOf} from "../../lib/used";
 import {Meter} from "../../ui/meter";
 import css from "./cluster.module.css";
+import {type Use} from "./data";
 
 export function Amount(props: {
   name: string;
@@ -27,6 +31,42 @@ export function Amount(props: {
         used={used}
       />
     </div>
+  );
+}
+
+// What these machines have together.
+export function AmountsOf(props: {machines: readonly Machine[]; use: Use}) {
+  const totals = totalsOf(props.machines);
+  const used = props.machines.flatMap((one) => (one.tasks ?? []).map(props.use.of));
+  const busy = gpuPercent(used);
+  const sampled = used.reduce((sum, one) => sum + (one?.gpus.length ?? 0), 0);
+  return (
+    <>
+      {totals.gpus > 0 && (
+        <Amount
+          name="GPUs"
+          whole={totals.gpus}
+          given={totals.givenGpus}
+          used={busy === undefined ? undefined : (busy / 100) * sampled}
+          say={short}
+          saying={busy === undefined ? undefined : `${Math.round(busy)}% busy`}
+        />
+      )}
+      <Amount
+        name="CPUs"
+        whole={totals.cpus}
+        given={totals.givenCpus}
+        used={sumOf(used, "cpus")}
+        say={short}
+      />
+      <Amount
+        name="Memory"
+        whole={totals.memory}
+        given={totals.givenMemory}
+        used={sumOf(used, "memory")}
+        say={bytes}
+      />
+    </>
   );
 }
 

@@ -2,7 +2,7 @@
 import {Link} from "@tanstack/react-router";
 
 import {useView} from "../../app/search";
-import {bytes, plural, short} from "../../lib/format";
+import {bytes, short} from "../../lib/format";
 import {type JobUse, type Machine, jobsOf} from "../../lib/machines";
 import {gpuPercent, sumOf} from "../../lib/used";
 import {Empty} from "../../ui/words";
@@ -85,7 +85,7 @@ function Row(props: {job: JobUse; machines: Machine[]; use: Use}) {
             className="plain"
             onClick={() => change({by: undefined, find: job.name})}
           >
-            Show {plural(job.machines.length, "machine")}
+            Show {job.machines.length === 1 ? "it" : `all ${job.machines.length}`} in the racks
           </button>
         )}
       </td>

@@ -12,12 +12,10 @@ import {
   rowsOf,
   spansOf,
   stateOf,
-  totalsOf,
 } from "../../lib/machines";
-import {gpuPercent, sumOf} from "../../lib/used";
 import {usePhone} from "../../ui/media";
 import {State} from "../../ui/state";
-import {Amount} from "./amount";
+import {AmountsOf} from "./amount";
 import css from "./cluster.module.css";
 import {type Use, gpuSample} from "./data";
 import {MachineLink} from "./machine_link";
@@ -67,36 +65,10 @@ function Closing(props: {machine: Machine; now: number}) {
 }
 
 export function Amounts(props: {machine: Machine; use: Use}) {
-  const {machine} = props;
-  const totals = totalsOf([machine]);
-  const used = (machine.tasks ?? []).map(props.use.of);
-  const busy = gpuPercent(used);
+  const {machine, use} = props;
   return (
     <div className={css.amounts}>
-      {totals.gpus > 0 && (
-        <Amount
-          name="GPUs"
-          whole={totals.gpus}
-          given={totals.givenGpus}
-          used={busy === undefined ? undefined : (busy / 100) * totals.givenGpus}
-          say={short}
-          saying={busy === undefined ? undefined : `${Math.round(busy)}% busy`}
-        />
-      )}
-      <Amount
-        name="CPUs"
-        whole={totals.cpus}
-        given={totals.givenCpus}
-        used={sumOf(used, "cpus")}
-        say={short}
-      />
-      <Amount
-        name="Memory"
-        whole={totals.memory}
-        given={totals.givenMemory}
-        used={sumOf(used, "memory")}
-        say={bytes}
-      />
+      <AmountsOf machines={[machine]} use={use} />
       {toNumber(machine.node?.network_bandwidth) > 0 && (
         <p className="muted">{short(machine.node?.network_bandwidth)} GB/s to its rack</p>
       )}

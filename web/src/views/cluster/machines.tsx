@@ -3,9 +3,8 @@ import {useQuery} from "@tanstack/react-query";
 import {useDeferredValue} from "react";
 
 import {useView} from "../../app/search";
-import {bytes, percent, plural, short} from "../../lib/format";
+import {percent, plural, short} from "../../lib/format";
 import {type Machine, matches, racksOf, stateOf, totalsOf} from "../../lib/machines";
-import {gpuPercent, sumOf} from "../../lib/used";
 import {InSight} from "../../ui/in_sight";
 import {useNow} from "../../ui/time";
 import {Empty, Notice} from "../../ui/words";
@@ -14,7 +13,7 @@ import {type Use, useUse} from "./data";
 import {ByJob} from "./by_job";
 import {MachineCard} from "./machine_card";
 import {FirstWaiting, waiting} from "./queue";
-import {Amount} from "./amount";
+import {AmountsOf} from "./amount";
 
 const kRackHigh = 180; // of a rack that is not drawn yet, about
 const kDrawn = 50; // machines that are drawn in sight or not
@@ -36,7 +35,9 @@ export function Machines(props: {machines: Machine[]; lent?: string}) {
   return (
     <div className="stack">
       {props.lent && <Notice>{`${props.lent[0]?.toUpperCase()}${props.lent.slice(1)}.`}</Notice>}
-      <Sums machines={props.machines} use={use} />
+      <section className={css.sums} aria-label="Sums">
+        <AmountsOf machines={props.machines} use={use} />
+      </section>
       {queue.data && queue.data.items.length > 0 && <FirstWaiting jobs={queue.data.items} />}
       <div className="row wrap" role="toolbar" aria-label="Machines">
         <input
@@ -88,41 +89,6 @@ function By(props: {by?: string; set: (by: string | undefined) => void}) {
       {button("by machine", undefined)}
       {button("by job", "job")}
     </span>
-  );
-}
-
-function Sums(props: {machines: Machine[]; use: Use}) {
-  const totals = totalsOf(props.machines);
-  const used = props.machines.flatMap((one) => (one.tasks ?? []).map(props.use.of));
-  const gpus = gpuPercent(used);
-  const gpusHeld = used.reduce((sum, one) => sum + (one?.gpus.length ?? 0), 0);
-  return (
-    <section className={css.sums} aria-label="Sums">
-      {totals.gpus > 0 && (
-        <Amount
-          name="GPUs"
-          whole={totals.gpus}
-          given={totals.givenGpus}
-          used={gpus === undefined ? undefined : (gpus / 100) * gpusHeld}
-          say={short}
-          saying={gpus === undefined ? undefined : `${Math.round(gpus)}% busy`}
-        />
-      )}
-      <Amount
-        name="CPUs"
-        whole={totals.cpus}
-        given={totals.givenCpus}
-        used={sumOf(used, "cpus")}
-        say={short}
-      />
-      <Amount
-        name="Memory"
-        whole={totals.memory}
-        given={totals.givenMemory}
-        used={sumOf(used, "memory")}
-        say={bytes}
-      />
-    </section>
   );
 }
 

@@ -72,14 +72,14 @@ function Checkpoints(props: {job: Job}) {
           {all.map((one) => (
             <tr key={one.id}>
               <td className="number">{one.step}</td>
-              <td className="number">{bytes(one.size_bytes)}</td>
+              <td className="number nowrap">{bytes(one.size_bytes)}</td>
               <td>
                 <Time at={one.created_at} />
               </td>
               <td>
                 <code>{one.manifest_digest?.slice(0, 19)}</code>
               </td>
-              <td>
+              <td className="actions">
                 <button
                   type="button"
                   disabled={!over || restore.isPending}

@@ -1,10 +1,11 @@
 // One job: what it does now, or why it does not.
 import {useMutation, useQuery, useQueryClient} from "@tanstack/react-query";
 import {Link, useNavigate, useParams} from "@tanstack/react-router";
-import {Suspense, lazy, useEffect, useRef, useState} from "react";
+import {Suspense, useEffect, useRef, useState} from "react";
 
 import {type Job, api, ask} from "../../api/client";
 import {useKeys} from "../../app/keys";
+import {part} from "../../app/part";
 import {job as jobQuery} from "../../app/queries";
 import {Confirm} from "../../ui/dialog";
 import {Page, Tabs} from "../../ui/page";
@@ -12,11 +13,18 @@ import {State, kEnded} from "../../ui/state";
 import {Loading, Trouble} from "../../ui/words";
 import {Overview} from "./overview";
 
-const Log = lazy(() => import("./log"));
-const Metrics = lazy(() => import("./metrics"));
-const Resources = lazy(() => import("./resources"));
-const Files = lazy(() => import("./files"));
-const LineageTab = lazy(() => import("./lineage"));
+const Log = part(() => import("./log"));
+const Metrics = part(() => import("./metrics"));
+const Resources = part(() => import("./resources"));
+const Files = part(() => import("./files"));
+const LineageTab = part(() => import("./lineage"));
+const kParts: Record<string, {ahead: () => void} | undefined> = {
+  log: Log,
+  metrics: Metrics,
+  resources: Resources,
+  files: Files,
+  lineage: LineageTab,
+};
 
 const kTabs = {
   overview: "Overview",
@@ -35,6 +43,7 @@ export function JobPage() {
   const query = useQuery(jobQuery(id));
   const job = query.data;
   useLastLook(job);
+  useEffect(() => kParts[tab]?.ahead(), [tab]);
   return (
     <Page
       title={job?.name ?? "Job"}

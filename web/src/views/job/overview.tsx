@@ -47,7 +47,7 @@ export function Overview(props: {job: Job}) {
           </section>
         )}
         <Tasks job={job} />
-        <LastLines job={job} />
+        {!shownByCause(job) && <LastLines job={job} />}
       </div>
       <aside className={css.facts}>
         <section className="card">
@@ -372,6 +372,9 @@ function Tasks(props: {job: Job}) {
 }
 
 const kLastLines = 12;
+
+// The cause of a failure shows the last lines itself.
+const shownByCause = (job: Job) => job.state === "failed" && (job.failure?.lines?.length ?? 0) > 0;
 
 function LastLines(props: {job: Job}) {
   const {job} = props;

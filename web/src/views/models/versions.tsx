@@ -203,9 +203,7 @@ function About(props: {model: Model}) {
         <Fact name="Made">
           <Time at={model.created_at} />
         </Fact>
-        <Fact name="Changed">
-          <Time at={model.updated_at} />
-        </Fact>
+        <Fact name="Changed">{model.updated_at && <Time at={model.updated_at} />}</Fact>
       </Facts>
     </section>
   );

@@ -1,6 +1,8 @@
 // What the views of runs ask of the API in common: rows with the values of their columns.
+import {keepPreviousData, queryOptions} from "@tanstack/react-query";
+
 import {type Listed, type Run, type Schemas, api, ask} from "../../api/client";
-import {type RunField, canBeColumn, quoted} from "../../lib/run_fields";
+import {type RunField, canBeColumn, listed, quoted} from "../../lib/run_fields";
 
 // A run as lists show it. Its metrics come by column, as text, so that a NaN is one.
 export interface RunRow extends Omit<Run, "metrics"> {
@@ -10,8 +12,19 @@ export interface RunRow extends Omit<Run, "metrics"> {
 const kFields =
   "id,name,project,experiment,owner,status,created_at,started_at,finished_at,job_id,parent_id," +
   "params,tags";
-const kAtOnce = 19; // the API groups by 20 fields at most, one of which is the id
+export const kAtOnce = 19; // the API groups by 20 fields at most, one of which is the id
 const kMostIds = 100; // in a filter: it is of 4096 bytes at most
+
+// As the API has it: of a metric its newest point.
+interface Told extends Listed<Omit<RunRow, "cells"> & {metrics?: Run["metrics"]}> {
+  total: number;
+  snapshot?: string;
+}
+
+const cellsOf = (metrics: Run["metrics"] = {}): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(metrics).map(([key, {value}]) => [`metrics.${key}`, String(value)]),
+  );
 
 export interface RunPage extends Listed<RunRow> {
   total: number;
@@ -31,11 +44,15 @@ export async function runPage(
   signal: AbortSignal,
   more = "", // further members of runs, with commas
 ): Promise<RunPage> {
-  const asked = {...query, fields: more ? `${kFields},${more}` : kFields};
+  const wanted = fields.filter((one) => one.side === "metrics" && canBeColumn(one.field));
+  const last = wanted.filter((one) => one.which === undefined);
+  const asked = [kFields, listed(last.map((one) => one.field)), more].filter(Boolean).join();
   const page = (await ask(
-    api.GET("/api/v1/runs", {params: {query: asked}, signal}),
-  )) as unknown as RunPage;
-  return {...page, items: await withCells(page.items, fields, signal)};
+    api.GET("/api/v1/runs", {params: {query: {...query, fields: asked}}, signal}),
+  )) as unknown as Told;
+  const rows = page.items.map(({metrics, ...run}): RunRow => ({...run, cells: cellsOf(metrics)}));
+  const ends = wanted.filter((one) => one.which !== undefined).map((one) => one.field);
+  return {...page, items: await withEnds(rows, ends, signal)};
 }
 
 // The runs of these ids, in their order; those that are no longer there are left out.
@@ -61,23 +78,20 @@ function cut<T>(all: readonly T[], most: number): T[][] {
   return parts;
 }
 
-// A run has up to thousands of metrics: only the columns are asked for, as groups of one run each.
-async function withCells(
-  rows: Omit<RunRow, "cells">[],
-  fields: readonly RunField[],
+// The least and greatest values of metrics come as groups of one run each: no list has them.
+async function withEnds(
+  rows: RunRow[],
+  fields: readonly string[],
   signal: AbortSignal,
 ): Promise<RunRow[]> {
-  const wanted = fields
-    .filter((one) => one.side === "metrics" && canBeColumn(one.field))
-    .map((one) => one.field);
-  const cells = new Map<string, Record<string, string>>(rows.map((row) => [row.id, {}]));
+  const cells = new Map(rows.map((row) => [row.id, row.cells]));
   const calls = cut(
     rows.map((row) => row.id),
     kMostIds,
-  ).flatMap((ids) => cut(wanted, kAtOnce).map((some) => groupsById(ids, some, signal)));
+  ).flatMap((ids) => cut(fields, kAtOnce).map((some) => groupsById(ids, some, signal)));
   for (const groups of await Promise.all(calls))
     for (const {values = {}} of groups) Object.assign(cells.get(values.id ?? "") ?? {}, values);
-  return rows.map((row) => ({...row, cells: cells.get(row.id) ?? {}}));
+  return rows;
 }
 
 export const kMostValues = 10_000; // runs of one answer
@@ -96,7 +110,7 @@ export async function valuesOf(
   signal: AbortSignal,
 ): Promise<{runs: RunValues[]; total: number}> {
   const {ids, filter, project} = of;
-  const group_by = ["id", "name", ...fields.filter((one) => one !== "name")].join();
+  const group_by = listed(["id", "name", ...fields.filter((one) => one !== "name")]);
   const filters = ids ? cut(ids, kMostIds).map(idIn) : [filter || undefined];
   const answers = await Promise.all(
     filters.map((one) =>
@@ -120,6 +134,14 @@ export async function valuesOf(
   return {runs, total: answers.reduce((sum, answer) => sum + answer.total, 0)};
 }
 
+export const keysQuery = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["runs", "keys", ids],
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+    queryFn: ({signal}) => keysOf(ids, signal),
+  });
+
 // All keys that these runs have.
 export async function keysOf(ids: readonly string[], signal: AbortSignal): Promise<RunColumn[]> {
   const answers = await Promise.all(
@@ -139,7 +161,7 @@ export async function keysOf(ids: readonly string[], signal: AbortSignal): Promi
 }
 
 async function groupsById(ids: string[], fields: string[], signal: AbortSignal) {
-  const query = {filter: idIn(ids), group_by: ["id", ...fields].join(), limit: ids.length};
+  const query = {filter: idIn(ids), group_by: listed(["id", ...fields]), limit: ids.length};
   const answer = await ask(api.GET("/api/v1/runs/groups", {params: {query}, signal}));
   return answer.items ?? [];
 }

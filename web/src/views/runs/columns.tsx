@@ -9,9 +9,9 @@ import {count, plural, short} from "../../lib/format";
 import {
   type RunField,
   canBeColumn,
-  canOrder,
   isNumber,
   kMostColumns,
+  quoted,
   runField,
   shown,
   titleOf,
@@ -53,6 +53,7 @@ const kOwn: Column<RunRow>[] = [
     cell: (run) => <State state={run.status} />,
   },
 ];
+export const kOwnColumns = kOwn.length; // before the chosen ones
 const kLast: Column<RunRow>[] = [
   {
     key: "experiment",
@@ -92,7 +93,7 @@ function columnOf(of: RunField): Column<RunRow> {
     ),
     width: metric ? "104px" : "minmax(72px, 110px)",
     number: metric,
-    sort: canOrder(of.field) ? of.field : undefined,
+    sort: quoted(of.field),
     cell: (run) => {
       const value = valueOf(run, of);
       return value === undefined ? null : (
@@ -130,7 +131,7 @@ export function useKeysOfRuns(
   });
 }
 
-export default function ChooseColumns(props: {
+export function ChooseColumns(props: {
   project?: string;
   filter: string;
   fields: readonly RunField[];
@@ -151,6 +152,10 @@ export default function ChooseColumns(props: {
   };
   const keys = (query.data?.items ?? []).filter((one) => canBeColumn(one.key ?? ""));
   const total = query.data?.total ?? 0;
+  const addable = keys
+    .map((one) => `${one.kind}s.${one.key}`)
+    .filter((field) => !chosen.includes(field))
+    .slice(0, Math.max(0, kMostColumns - chosen.length));
   return (
     <Dialog title="Columns" close={props.close} wide>
       {fields.length > 0 && (
@@ -200,6 +205,13 @@ export default function ChooseColumns(props: {
       />
       {query.error && <Trouble error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && !query.error && <Loading what="the keys of all runs" />}
+      {addable.length > 1 && (
+        <div className="row">
+          <button type="button" onClick={() => set([...chosen, ...addable])}>
+            Show {find ? "these" : "the first"} {plural(addable.length, "key")}
+          </button>
+        </div>
+      )}
       {query.data && keys.length === 0 && (
         <p className="muted">{find ? "No key is called so." : "These runs have no keys yet."}</p>
       )}

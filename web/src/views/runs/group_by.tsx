@@ -2,7 +2,7 @@
 import {useMemo} from "react";
 
 import type {Change} from "../../app/search";
-import {type RunField, canOrder, titleOf} from "../../lib/run_fields";
+import {type RunField, canBeColumn, titleOf} from "../../lib/run_fields";
 import {useKeysOfRuns} from "./columns";
 
 const kOwn = ["experiment", "status", "owner", "project"];
@@ -23,7 +23,7 @@ export function GroupBy(props: {
       .map((one) => `${one.kind}s.${one.key}`);
     const shown = fields.filter((one) => one.side !== "metrics").map((one) => one.field);
     return [...new Set([...by.map((one) => one.field), ...kOwn, ...shown, ...known])].filter(
-      canOrder,
+      canBeColumn,
     );
   }, [keys.data, fields, by]);
   const names = by.map((one) => one.field);

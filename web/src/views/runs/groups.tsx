@@ -7,7 +7,7 @@ import {useMemo} from "react";
 import {type Schemas, api, ask} from "../../api/client";
 import {count, plural, short, toNumber} from "../../lib/format";
 import {changed, written} from "../../lib/chosen";
-import {type RunField, both, canOrder, equals, shown, titleOf} from "../../lib/run_fields";
+import {type RunField, both, equals, listed, quoted, shown, titleOf} from "../../lib/run_fields";
 import {type Column, Table} from "../../ui/table";
 import {Empty, Loading, Trouble} from "../../ui/words";
 import css from "./runs.module.css";
@@ -26,10 +26,10 @@ export function Groups(props: {
 }) {
   const {project, filter} = props;
   const by = props.by.map((one) => one.field);
-  const averaged = props.fields
-    .filter((one) => one.side === "metrics" && canOrder(one.field))
-    .slice(0, kMostAveraged);
-  const agg = averaged.flatMap(({field}) => [`${field}:mean`, `${field}:std`]).join();
+  const averaged = props.fields.filter((one) => one.side === "metrics").slice(0, kMostAveraged);
+  const agg = averaged
+    .flatMap(({field}) => [`${quoted(field)}:mean`, `${quoted(field)}:std`])
+    .join();
   const query = useQuery({
     queryKey: ["runs", "groups", project, filter, by.join(), agg],
     placeholderData: keepPreviousData,
@@ -40,7 +40,7 @@ export function Groups(props: {
             query: {
               project,
               filter: filter || undefined,
-              group_by: by.join(),
+              group_by: listed(by),
               agg: agg || undefined,
               limit: kMostGroups,
             },

@@ -3,10 +3,11 @@
 import {useQuery} from "@tanstack/react-query";
 import {Link, useNavigate} from "@tanstack/react-router";
 import {Columns3} from "lucide-react";
-import {lazy, useCallback, useMemo, useState} from "react";
+import {useCallback, useMemo, useState} from "react";
 
 import {api, ask} from "../../api/client";
 import {type Change, type Search, useProject, useView} from "../../app/search";
+import {parts} from "../../lib/across";
 import {type Picked, asSlot, changed, kMostPicked, picked, written} from "../../lib/chosen";
 import {count, plural} from "../../lib/format";
 import {type RunField, fieldsOf, firstFields, shown, titleOf} from "../../lib/run_fields";
@@ -18,15 +19,14 @@ import {State} from "../../ui/state";
 import {Table} from "../../ui/table";
 import {Time} from "../../ui/time";
 import {Empty, Loading, Trouble} from "../../ui/words";
-import {type RunRow, runPage, valueOf} from "./ask";
-import {RunName, columnsOf} from "./columns";
+import {type RunRow, kAtOnce, runPage, valueOf} from "./ask";
+import {ChooseColumns, RunName, columnsOf, kOwnColumns} from "./columns";
 import {ExportRuns} from "./export_runs";
 import {GroupBy} from "./group_by";
 import {Groups} from "./groups";
 import {useRunList} from "./run_list";
 import css from "./runs.module.css";
-
-const ChooseColumns = lazy(() => import("./columns"));
+import {Views} from "./views";
 
 const kOrder = "created_at desc";
 const kExamples = [
@@ -42,22 +42,23 @@ export function Runs() {
   const project = useProject();
   const fields = useColumns(view, project);
   const by = useMemo(() => fieldsOf(view.group), [view.group]);
-  const [choosing, setChoosing] = useState(false);
   const filter = view.filter ?? "";
-  const list = useRunList({project, filter, order: view.order ?? kOrder}, fields);
+  const [asked, seenAcross] = useInSight(fields);
+  const list = useRunList({project, filter, order: view.order ?? kOrder}, asked);
   const chosen = useMemo(() => picked(view.sel), [view.sel]);
   return (
     <Page
       title="Runs"
       whole
       actions={
-        <>
-          <GroupBy by={by} fields={fields} project={project} filter={filter} change={change} />
-          <button type="button" onClick={() => setChoosing(true)}>
-            <Columns3 size={14} aria-hidden /> Columns
-          </button>
-          <ExportRuns list={list} fields={fields} />
-        </>
+        <Actions
+          view={view}
+          fields={fields}
+          by={by}
+          list={list}
+          project={project}
+          change={change}
+        />
       }
     >
       <div className={css.bar}>
@@ -93,8 +94,38 @@ export function Runs() {
         (by.length > 0 ? (
           <Groups project={project} filter={filter} by={by} fields={fields} />
         ) : (
-          <List list={list} fields={fields} chosen={chosen} view={view} change={change} />
+          <List
+            list={list}
+            fields={fields}
+            seenAcross={seenAcross}
+            chosen={chosen}
+            view={view}
+            change={change}
+          />
         ))}
+    </Page>
+  );
+}
+
+function Actions(props: {
+  view: Search;
+  fields: readonly RunField[];
+  by: readonly RunField[];
+  list: ReturnType<typeof useRunList>;
+  project?: string;
+  change: Change;
+}) {
+  const {view, fields, project, change} = props;
+  const [choosing, setChoosing] = useState(false);
+  const filter = view.filter ?? "";
+  return (
+    <>
+      <Views view={view} fields={fields} change={change} />
+      <GroupBy by={props.by} fields={fields} project={project} filter={filter} change={change} />
+      <button type="button" onClick={() => setChoosing(true)}>
+        <Columns3 size={14} aria-hidden /> Columns
+      </button>
+      <ExportRuns list={props.list} fields={fields} />
       {choosing && (
         <ChooseColumns
           project={project}
@@ -104,7 +135,7 @@ export function Runs() {
           close={() => setChoosing(false)}
         />
       )}
-    </Page>
+    </>
   );
 }
 
@@ -125,6 +156,9 @@ function Troubles(props: {list: ReturnType<typeof useRunList>; filter: string}) 
   );
 }
 
+type Told = Parameters<typeof firstFields>[0];
+const kLookedAt = 20; // of the newest runs, for one with metrics
+
 // What the address says, else some keys of the newest run that it shows first. These stay while the
 // list is looked at, whatever comes.
 function useColumns(view: Search, project: string | undefined): RunField[] {
@@ -134,15 +168,32 @@ function useColumns(view: Search, project: string | undefined): RunField[] {
     enabled: view.cols === undefined,
     staleTime: Infinity,
     queryFn: async ({signal}) => {
-      const query = {project, filter, limit: 1, fields: "params,metrics"};
-      const page = (await ask(api.GET("/api/v1/runs", {params: {query}, signal}))) as {
-        items?: Parameters<typeof firstFields>[0][];
+      const runs = async (limit: number) => {
+        const query = {project, filter, limit, fields: "params,metrics"};
+        const page = await ask(api.GET("/api/v1/runs", {params: {query}, signal}));
+        return ((page as {items?: Told[]}).items ?? []) as Told[];
       };
-      return firstFields(page.items?.[0] ?? {});
+      const measured = (run: Told) => Object.keys(run.metrics ?? {}).length > 0;
+      const [first = {}] = await runs(1);
+      if (measured(first)) return firstFields(first);
+      // It has only begun, or failed at once: one before it says more.
+      return firstFields((await runs(kLookedAt)).find(measured) ?? first);
     },
   });
   const text = view.cols ?? newest.data ?? "";
   return useMemo(() => fieldsOf(text === "none" ? "" : text), [text]);
+}
+
+// Of many columns only those in sight are asked for, by parts of as many as the API takes at once.
+function useInSight(fields: readonly RunField[]) {
+  const [range, setRange] = useState<[number, number]>([0, 0]);
+  const [from, to] = parts(range[0], range[1], fields.length, kAtOnce);
+  const asked = useMemo(() => fields.slice(from, to), [fields, from, to]);
+  const seenAcross = useCallback(
+    (first: number, last: number) => setRange([first - kOwnColumns, last - kOwnColumns]),
+    [],
+  );
+  return [asked, seenAcross] as const;
 }
 
 const idOf = (run: RunRow) => run.id;
@@ -151,6 +202,7 @@ const nameOf = (run: RunRow) => run.name || run.id;
 function List(props: {
   list: ReturnType<typeof useRunList>;
   fields: readonly RunField[];
+  seenAcross: (first: number, last: number) => void;
   chosen: readonly Picked[];
   view: Search;
   change: Change;
@@ -187,6 +239,7 @@ function List(props: {
       columns={columns}
       total={list.total}
       seen={list.seen}
+      seenAcross={props.seenAcross}
       top={snapshot}
       order={view.order ?? kOrder}
       sort={(next) => change({order: next === kOrder ? undefined : next}, "replace")}

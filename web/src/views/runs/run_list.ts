@@ -20,17 +20,19 @@ export interface Wanted {
 
 export function useRunList(wanted: Wanted, fields: readonly RunField[]) {
   const {project, filter, order} = wanted;
+  const columns = useRef(fields);
+  columns.current = fields;
   // Not under "runs": events must not make a new order of it.
   const head = useQuery({
     queryKey: ["run-list", project, filter, order],
     placeholderData: keepPreviousData,
     staleTime: Infinity,
-    queryFn: ({signal}) =>
-      runPage(
-        {project, filter: filter || undefined, order_by: order, snapshot: "new", limit: kBlock},
-        [],
-        signal,
-      ),
+    queryFn: async ({signal}) => {
+      const asked = columns.current;
+      const query = {project, filter: filter || undefined, order_by: order};
+      const page = await runPage({...query, snapshot: "new", limit: kBlock}, asked, signal);
+      return {...page, columns: metricsOf(asked)};
+    },
   });
   const now = useTotal(wanted);
   const [error, setError] = useState<unknown>();
@@ -63,12 +65,24 @@ function useTotal({project, filter}: Wanted) {
   });
 }
 
-type Head = Awaited<ReturnType<typeof runPage>> | undefined;
+const metricsOf = (fields: readonly RunField[]): string =>
+  fields
+    .filter((one) => one.side === "metrics")
+    .map((one) => one.field)
+    .join();
+
+// The first page of an order, and which columns it came with.
+type Head = (Awaited<ReturnType<typeof runPage>> & {columns: string}) | undefined;
 const kNone = new Blocks<RunRow>(
   0,
   () => Promise.resolve([]),
   () => undefined,
 );
+
+// Columns out of sight keep the values they had: these are there at once when one comes back.
+function keptCells(run: RunRow, before: RunRow | undefined): RunRow {
+  return before?.id === run.id ? {...run, cells: {...before.cells, ...run.cells}} : run;
+}
 
 function useBlocks(
   head: Head,
@@ -84,15 +98,17 @@ function useBlocks(
     if (!head) return kNone;
     const made: Blocks<RunRow> = new Blocks(
       head.total,
-      async (skip, limit, stop) => (await runPage({snapshot, skip, limit}, fields, stop)).items,
+      async (skip, limit, stop) => {
+        const {items} = await runPage({snapshot, skip, limit}, fields, stop);
+        return items.map((run, i) => keptCells(run, made.at(skip + i)));
+      },
       (error) => {
         fail.current(error);
         redraw();
       },
     );
-    const metrics = fields.some((one) => one.side === "metrics");
     if (before.current.snapshot === snapshot) made.putAll(before.current.rows);
-    else made.put(0, head.items, metrics ? "stale" : "fresh");
+    else made.put(0, head.items, head.columns === metricsOf(fields) ? "fresh" : "stale");
     before.current = {snapshot, rows: made};
     return made;
   }, [snapshot, head, fields]);

@@ -1,12 +1,12 @@
-import {keepPreviousData, useQuery} from "@tanstack/react-query";
+import {useQuery} from "@tanstack/react-query";
 import {useMemo} from "react";
 
 import {Loading, Trouble} from "../../../ui/words";
 import {RunCharts} from "../../run_charts";
-import {keysOf} from "../ask";
+import {keysQuery} from "../ask";
 import type {ComparedRun} from "./index";
 
-export default function Charts(props: {
+export function Charts(props: {
   runs: readonly ComparedRun[];
   focus: string | null;
   setFocus: (id: string | null) => void;
@@ -16,12 +16,7 @@ export default function Charts(props: {
     [props.runs],
   );
   const ids = runs.map((one) => one.id);
-  const query = useQuery({
-    queryKey: ["runs", "keys", ids],
-    enabled: ids.length > 0,
-    placeholderData: keepPreviousData,
-    queryFn: ({signal}) => keysOf(ids, signal),
-  });
+  const query = useQuery(keysQuery(ids));
   const keys = useMemo(
     () => (query.data ?? []).filter((one) => one.kind === "metric").map((one) => one.key as string),
     [query.data],

@@ -11,10 +11,11 @@ import type {Slot} from "../../../lib/colours";
 import {plural} from "../../../lib/format";
 import {Page, Tabs} from "../../../ui/page";
 import {Empty, Loading, Trouble} from "../../../ui/words";
-import {type RunRow, runPage, runsOf} from "../ask";
+import {type RunRow, keysQuery, runPage, runsOf} from "../ask";
+import {Charts} from "./charts";
 import {RunNames} from "./names";
 
-const Charts = lazy(() => import("./charts"));
+// Not the charts, which most look at: React holds a lazy part back for 300 ms after its fallback.
 const Differences = lazy(() => import("./differences"));
 const Parallel = lazy(() => import("./parallel"));
 const Scatter = lazy(() => import("./scatter"));
@@ -84,6 +85,12 @@ function useCompared() {
   return {whole, named, query, runs, filter: view.filter ?? "", project};
 }
 
+// The charts need these as well as the runs: they come beside them, not after them.
+function useEarlyKeys(named: readonly Picked[], hidden: ReadonlySet<string>): void {
+  const ids = named.map((one) => one.id).filter((id) => !hidden.has(id));
+  useQuery(keysQuery(ids));
+}
+
 function Nothing() {
   return (
     <Empty
@@ -99,6 +106,17 @@ function Nothing() {
   );
 }
 
+function Heading(props: {search: object}) {
+  return (
+    <>
+      <Link to={"/runs" as never} search={props.search as never} className="muted">
+        Runs
+      </Link>{" "}
+      <span className="muted">/</span> Compare
+    </>
+  );
+}
+
 export function ComparePage() {
   const {tab = "charts"} = useParams({strict: false}) as {tab?: string};
   const [view, change] = useView();
@@ -106,6 +124,7 @@ export function ComparePage() {
   const [focus, setFocus] = useState<string | null>(null);
   const hidden = useMemo(() => new Set((view.hide ?? "").split(".").filter(Boolean)), [view.hide]);
   const shown = useMemo(() => runs.filter((one) => !hidden.has(one.run.id)), [runs, hidden]);
+  useEarlyKeys(whole || tab !== "charts" ? [] : named, hidden);
   const of = useMemo(
     () => (whole ? {filter, project} : {ids: named.map((one) => one.id)}),
     [whole, filter, project, named],
@@ -115,14 +134,7 @@ export function ComparePage() {
   return (
     <Page
       title="Compare runs"
-      heading={
-        <>
-          <Link to={"/runs" as never} search={search as never} className="muted">
-            Runs
-          </Link>{" "}
-          <span className="muted">/</span> Compare
-        </>
-      }
+      heading={<Heading search={search} />}
       actions={
         query.data && (
           <span className="muted">

@@ -12,7 +12,8 @@ import {FieldInput, type Of, Picks, Shown, useAxes, useValues} from "./values";
 import css from "./compare.module.css";
 
 const kHeight = 460;
-const kPad = {left: 76, right: 20, top: 16, bottom: 44};
+const kInset = 12; // the outermost points do not lie on the frame
+const kPad = {left: 76 + kInset, right: 20 + kInset, top: 16 + kInset, bottom: 44 + kInset};
 const kNear = 10; // pixels
 const kMostColours = 36;
 const kClick = 4;
@@ -261,22 +262,28 @@ function drawGrid(
   };
   ctx.strokeStyle = colour("--line");
   ctx.fillStyle = colour("--muted");
+  const [wide, high] = [x(1) - x(0) + 2 * kInset, y(0) - y(1) + 2 * kInset];
+  ctx.strokeRect(x(0) - kInset, y(1) - kInset, wide, high);
   const roomX = (width - kPad.left - kPad.right) / Math.max(1, plot.x.ticks.length);
   let last = -Infinity;
   ctx.textAlign = "center";
   for (const {at, text} of plot.x.ticks) {
-    line(x(at), y(0), x(at), y(1));
+    line(x(at), y(0) + kInset, x(at), y(1) - kInset);
     if (x(at) - last < 36) continue;
     last = x(at);
-    ctx.fillText(fitted(ctx, text, Math.max(36, roomX - 6)), x(at), height - kPad.bottom + 15);
+    ctx.fillText(
+      fitted(ctx, text, Math.max(36, roomX - 6)),
+      x(at),
+      height - kPad.bottom + kInset + 15,
+    );
   }
   ctx.textAlign = "right";
   last = Infinity;
   for (const {at, text} of plot.y.ticks) {
-    line(x(0), y(at), x(1), y(at));
+    line(x(0) - kInset, y(at), x(1) + kInset, y(at));
     if (last - y(at) < 13) continue;
     last = y(at);
-    ctx.fillText(fitted(ctx, text, kPad.left - 14), kPad.left - 6, y(at) + 4);
+    ctx.fillText(fitted(ctx, text, kPad.left - kInset - 14), kPad.left - kInset - 6, y(at) + 4);
   }
   ctx.fillStyle = colour("--text");
   ctx.textAlign = "center";
