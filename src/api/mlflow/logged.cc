@@ -265,8 +265,9 @@ class Reader {
     if (!in_.text(key) || key.empty()) return false;
     number = points_.number_of(key);
     if (number < checked_) return true;
+    if (!check_key(key, "key").ok()) return false;  // asked again when it is read in another form
     checked_ = number + 1;
-    return check_key(key, "key").ok();
+    return true;
   }
   bool add(const Seen& seen) {
     if (!seen.key || !seen.value || !seen.time) return false;

@@ -96,6 +96,9 @@ TEST(MlflowLogged, LeavesTheRestToTheGeneralWay) {
            R"({"run_id":"r","metrics":[{"key":"a","value":1,"timestamp":5}],"metrics":[]})",
            R"({"run_id":"r","metrics":[{"key":"a","value":1,"timestamp":5},]})",
            R"({"run_id":"r","metrics":[{"key":"a","value":1,"timestamp":5})",
+           // begins as MLflow's client writes it, and goes on without a step
+           R"({"run_id":"r","metrics":[{"key": "a(", "value": 1, "timestamp": 5}]})",
+           R"({"run_id":"r","metrics":[{"key": "../a", "value": 1, "timestamp": 5}]})",
        })
     EXPECT_FALSE(read_batch_quickly(body)) << body;
 }
