@@ -178,6 +178,12 @@ CREATE INDEX views_by_owner ON views (owner);
 CREATE INDEX views_by_project ON views (project, shared);
 )";
 
+// Who has which metric keys: by block and experiment; '': of all experiments of the block.
+constexpr std::string_view kMetricUses = R"(
+CREATE TABLE metric_uses (block BIGINT NOT NULL, experiment_id TEXT NOT NULL,
+  runs BIGINT NOT NULL, body BYTES NOT NULL, PRIMARY KEY (block, experiment_id));
+)";
+
 constexpr std::array kMigrations = {
     Migration{1, "the first tables", kFirst},
     Migration{2, "tracking", kTracking},
@@ -185,6 +191,7 @@ constexpr std::array kMigrations = {
     Migration{4, "logged models", kLoggedModels},
     Migration{5, "quotas, pools, nodes and reservations", kCapacity},
     Migration{6, "saved views", kViews},
+    Migration{7, "counts of metric keys", kMetricUses},
 };
 
 }  // namespace

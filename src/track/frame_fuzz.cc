@@ -1,10 +1,11 @@
-// Log frames, metric batches and chunks from anybody: reading must neither crash nor go out of
-// bounds.
+// Log frames, metric batches, chunks, columns and counts from anybody: reading must neither crash
+// nor go out of bounds.
 #include <cstddef>
 #include <cstdint>
 
 #include "track/log_frame.h"
 #include "track/metric_batch.h"
+#include "track/metric_column.h"
 
 namespace {
 using namespace hearth;
@@ -58,12 +59,25 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   walk(input);
   walk(with_checksums(input));
   if (size < 8) return 0;
+  const auto sealed = [&](uint32_t magic) {
+    Bytes bytes(input.begin(), input.end());
+    set_fixed(bytes.data(), magic);
+    set_fixed(bytes.data() + 4, crc32c(std::span(bytes).subspan(8)));
+    return bytes;
+  };
   for (const uint32_t magic : {0x31424d48, 0x32424d48}) {
-    Bytes batch(input.begin(), input.end());
-    set_fixed(batch.data(), magic);
-    set_fixed(batch.data() + 4, crc32c(std::span(batch).subspan(8)));
-    const auto points = read_batch(batch);
+    const auto points = read_batch(sealed(magic));
     if (points.ok()) again(*points);
+  }
+  if (const auto values = decode_column(sealed(0x31564d48)); values.ok()) {
+    const auto back = decode_column(encode_column(*values));
+    CHECK(back.ok() && back->size() == values->size());
+    const auto use = use_of_column(encode_column(*values), std::vector<uint8_t>(64, 1));
+    CHECK(use.ok() && use->runs <= static_cast<int64_t>(values->size()));
+  }
+  if (const auto uses = decode_uses(sealed(0x31554d48)); uses.ok()) {
+    const auto back = decode_uses(encode_uses(*uses));
+    CHECK(back.ok() && back->size() == uses->size());
   }
   if (size < 96) return 0;
   Bytes chunk(input.begin(), input.end());

@@ -18,6 +18,33 @@ MetricRange range_of(const ColumnValue& value) {
   return {value.finite, value.last, value.min, value.max};
 }
 
+// begin(count), then each(value) by place.
+template <typename Begin, typename Each>
+Result<void> read_column(std::span<const std::byte> bytes, Begin begin, Each each) {
+  Decoder in(bytes);
+  if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
+  const auto crc = in.fixed<uint32_t>();
+  if (!in.ok() || crc != crc32c(bytes.subspan(kHeaderBytes)))
+    return damaged("it fails its checksum");
+  const uint64_t count = in.varint();
+  if (count > in.left() / kLeastValueBytes) return damaged("it lacks values");
+  std::vector<std::pair<uint32_t, uint8_t>> places(count);  // with flags
+  uint64_t place = 0;
+  for (auto& [at, flags] : places) {
+    place += in.varint();
+    if (place >= kMostColumnPlaces) return damaged("a place is out of bounds");
+    at = static_cast<uint32_t>(place);
+    flags = in.fixed<uint8_t>();
+  }
+  begin(count);
+  for (const auto& [at, flags] : places) {
+    const MetricRange range = get_range(in, flags);
+    each(ColumnValue{at, range.finite, range.last, range.min, range.max});
+  }
+  if (!in.ok() || in.left() != 0) return damaged("its length does not fit its values");
+  return {};
+}
+
 }  // namespace
 
 Bytes encode_column(std::span<const ColumnValue> values) {
@@ -37,28 +64,22 @@ Bytes encode_column(std::span<const ColumnValue> values) {
 }
 
 Result<std::vector<ColumnValue>> decode_column(std::span<const std::byte> bytes) {
-  Decoder in(bytes);
-  if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
-  const auto crc = in.fixed<uint32_t>();
-  if (!in.ok() || crc != crc32c(bytes.subspan(kHeaderBytes)))
-    return damaged("it fails its checksum");
-  const uint64_t count = in.varint();
-  if (count > in.left() / kLeastValueBytes) return damaged("it lacks values");
-  std::vector<ColumnValue> values(count);
-  std::vector<uint8_t> flags(count);
-  uint64_t place = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    place += in.varint();
-    if (place >= kMostColumnPlaces) return damaged("a place is out of bounds");
-    values[i].place = static_cast<uint32_t>(place);
-    flags[i] = in.fixed<uint8_t>();
-  }
-  for (uint64_t i = 0; i < count; ++i) {
-    const MetricRange range = get_range(in, flags[i]);
-    values[i] = {values[i].place, range.finite, range.last, range.min, range.max};
-  }
-  if (!in.ok() || in.left() != 0) return damaged("its length does not fit its values");
+  std::vector<ColumnValue> values;
+  TRY(read_column(
+      bytes, [&](size_t count) { values.reserve(count); },
+      [&](const ColumnValue& value) { values.push_back(value); }));
   return values;
+}
+
+Result<KeyUse> use_of_column(std::span<const std::byte> bytes, std::span<const uint8_t> counted) {
+  KeyUse use;
+  TRY(read_column(
+      bytes, [](size_t) {},
+      [&](const ColumnValue& value) {
+        if (value.place < counted.size() && counted[value.place] != 0)
+          use.add_run(value.finite, value.min, value.max);
+      }));
+  return use;
 }
 
 }  // namespace hearth::track

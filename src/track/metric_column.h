@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "track/metric_uses.h"
 
 namespace hearth::track {
 
@@ -25,5 +26,7 @@ struct ColumnValue {
 Bytes encode_column(std::span<const ColumnValue> values);
 // internal, "damaged", unless every byte is as written.
 Result<std::vector<ColumnValue>> decode_column(std::span<const std::byte> bytes);
+// The same, of the runs whose place is not 0 in `counted`, summed up. Errors: as above.
+Result<KeyUse> use_of_column(std::span<const std::byte> bytes, std::span<const uint8_t> counted);
 
 }  // namespace hearth::track

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "track/metric_column.h"
+#include "track/metric_uses.h"
 
 namespace hearth::track {
 namespace {
@@ -101,6 +102,36 @@ TEST(MetricColumnTest, ComesBackAsWrittenAndFlippedBitsAreFound) {
     Bytes wrong = bytes;
     wrong[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     EXPECT_FALSE(decode_column(wrong).ok()) << bit;
+  }
+}
+
+TEST(MetricColumnTest, CountsTheRunsThatAreAskedFor) {
+  const Bytes bytes = encode_column(
+      std::vector<ColumnValue>{{.place = 0, .finite = true, .last = 1, .min = 1, .max = 1},
+                               {.place = 3, .finite = false, .last = kNan},
+                               {.place = 4, .finite = true, .last = 2, .min = -1, .max = 9}});
+  const auto use = [&](const std::vector<uint8_t>& counted) {
+    const auto found = use_of_column(bytes, counted);
+    EXPECT_TRUE(found.ok());
+    return found.ok() ? *found : KeyUse();
+  };
+  EXPECT_EQ(use({1, 1, 1, 1, 1}), (KeyUse{3, -1, 9}));
+  EXPECT_EQ(use({1, 0, 0, 1, 0}), (KeyUse{2, 1, 1}));
+  EXPECT_EQ(use({0, 1, 1, 1}), (KeyUse{1, std::nullopt, std::nullopt}));
+  EXPECT_FALSE(use_of_column(std::span(bytes).first(bytes.size() - 1), {}).ok());
+}
+
+TEST(MetricUsesTest, ComeBackAsWrittenAndFlippedBitsAreFound) {
+  const KeyUses uses = {{"", {1, 0, 0}}, {"acc", {300, 0.25, 1e9}}, {"nan", {2, {}, {}}}};
+  const Bytes bytes = encode_uses(uses);
+  const auto back = decode_uses(bytes);
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  EXPECT_EQ(*back, uses);
+  EXPECT_TRUE(decode_uses(encode_uses({}))->empty());
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    Bytes wrong = bytes;
+    wrong[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_FALSE(decode_uses(wrong).ok()) << bit;
   }
 }
 

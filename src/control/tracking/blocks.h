@@ -1,5 +1,7 @@
 // Columns on disk. A block is a set of ended runs; for each key one row holds the values of all of
-// them (track/metric_column.h), so that an order by one key among a thousand reads that key alone.
+// them (track/metric_column.h), so that an order by one key among a thousand reads that key alone;
+// for each experiment one row counts who has which keys (track/metric_uses.h), so that a list of the
+// keys of many runs reads no columns.
 // A run that gets points after all leaves its block (its summary says block 0, which wins) and is
 // taken into a later one; the greatest block that has a run is right.
 #pragma once
@@ -19,7 +21,8 @@ Result<void> sum_up_older(db::Database& database);
 Result<bool> is_summed_up(db::Session& session);
 // Puts ended runs into blocks, while there are enough of them.
 Result<void> seal_blocks(db::Database& database, int64_t block_runs = kBlockRuns);
-// Blocks that most runs have left go; the rest of their runs wait for a new one.
+// Blocks that most runs have left go, and those of an older server, which count no keys; their runs
+// wait for new ones.
 Result<void> drop_blocks(db::Database& database);
 // The last rows of ended runs are merged, also those that a restart forgot. Gives the runs that it
 // looked at.

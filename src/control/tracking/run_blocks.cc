@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -8,17 +10,33 @@
 #include "control/tracking/run_index.h"
 #include "db/tables.h"
 #include "track/metric_column.h"
+#include "track/metric_uses.h"
 
 namespace hearth::control {
 namespace {
 
 constexpr std::string_view kSummedUp = "metric_summaries";
-constexpr int kMostBlocks = 50;  // in one round of upkeep
+constexpr int64_t kMostBlocks = 50;  // in one round of upkeep
 constexpr std::string_view kEnded = "('finished', 'failed', 'killed')";
 
+// A block of more experiments has one count of keys for all of them.
+constexpr size_t kMostCountedApart = 16;
+
+struct Ended {
+  std::string experiment_id, run_id;
+};
 struct Summed {
-  std::string run_id;
+  std::string experiment_id, run_id;
   Bytes body;
+};
+// What a block says: encoded values by key, and who has which keys by experiment ("": by all).
+struct BlockUses {
+  int64_t runs = 0;
+  track::KeyUses keys;
+};
+struct BlockRows {
+  std::map<std::string, Bytes> columns;
+  std::map<std::string, BlockUses> uses;
 };
 
 Result<std::vector<std::string>> texts(db::Session& session, std::string_view sql,
@@ -31,21 +49,27 @@ Result<std::vector<std::string>> texts(db::Session& session, std::string_view sq
   return all;
 }
 
-// Column rows of a block: key to encoded values.
-Result<std::map<std::string, Bytes>> columns_of(const std::vector<Summed>& runs) {
+Result<BlockRows> rows_of(const std::vector<Summed>& runs) {
+  std::set<std::string> experiments;
+  for (const Summed& run : runs) experiments.insert(run.experiment_id);
+  const bool apart = experiments.size() <= kMostCountedApart && !experiments.contains("");
+  BlockRows rows;
   std::map<std::string, std::vector<track::ColumnValue>> values;
   for (size_t place = 0; place < runs.size(); ++place) {
     const auto summaries = TRY(track::decode_summaries(runs[place].body));
-    for (const auto& [key, s] : without_marks(summaries))
+    BlockUses& uses = rows.uses[apart ? runs[place].experiment_id : ""];
+    ++uses.runs;
+    for (const auto& [key, s] : without_marks(summaries)) {
       values[key].push_back({static_cast<uint32_t>(place), s.finite, s.last.value, s.min, s.max});
+      uses.keys[key].add_run(s.finite, s.min, s.max);
+    }
   }
-  std::map<std::string, Bytes> columns;
-  for (const auto& [key, column] : values) columns[key] = track::encode_column(column);
-  return columns;
+  for (const auto& [key, column] : values) rows.columns[key] = track::encode_column(column);
+  return rows;
 }
 
 Result<void> write_block(db::Session& session, const std::vector<Summed>& runs,
-                         const std::map<std::string, Bytes>& columns) {
+                         const BlockRows& rows) {
   const int64_t block = TRY(db::next_number(session, "metric_blocks"));
   std::vector<std::string> ids;
   for (const Summed& run : runs) {
@@ -59,41 +83,57 @@ Result<void> write_block(db::Session& session, const std::vector<Summed>& runs,
   const std::string text = format("{}", join(ids, "\n"));  // by place
   TRY(session.execute("INSERT INTO metric_blocks (block, body) VALUES ($1, $2)",
                       {block, Bytes(as_bytes(text).begin(), as_bytes(text).end())}));
-  for (const auto& [key, body] : columns)
+  for (const auto& [key, body] : rows.columns)
     TRY(session.execute("INSERT INTO metric_columns (key, block, body) VALUES ($1, $2, $3)",
                         {key, block, body}));
+  for (const auto& [experiment, uses] : rows.uses)
+    TRY(session.execute(
+        "INSERT INTO metric_uses (block, experiment_id, runs, body) VALUES ($1, $2, $3, $4)",
+        {block, experiment, uses.runs, track::encode_uses(uses.keys)}));
   return {};
 }
 
 Result<void> drop_block(db::Session& session, int64_t block) {
   TRY(session.execute("UPDATE run_metrics SET block = 0 WHERE block = $1", {block}));
-  TRY(session.execute("DELETE FROM metric_columns WHERE block = $1", {block}));
-  TRY(session.execute("DELETE FROM metric_blocks WHERE block = $1", {block}));
+  for (const std::string_view table : {"metric_columns", "metric_uses", "metric_blocks"})
+    TRY(session.execute(format("DELETE FROM {} WHERE block = $1", table), {block}));
   return {};
 }
 
-// Ended runs that no block has, if they are enough for one.
-Result<std::vector<Summed>> next_block(db::Session& session, int64_t block_runs) {
-  std::vector<Summed> runs;
+// Ended runs that no block has, if they may be as many as `least`; those of an experiment together:
+// they have the same keys and are asked for together.
+Result<std::vector<Ended>> waiting_runs(db::Session& session, int64_t least, int64_t most) {
+  std::vector<Ended> runs;
   int64_t waiting = 0;
   TRY(session.query("SELECT COUNT(*) FROM run_metrics WHERE block = 0", {},
                     [&](const db::Row& row) -> Result<void> {
                       waiting = row.integer(0);
                       return {};
                     }));
-  if (waiting < block_runs) return runs;
-  TRY(session.query(
-      format("SELECT run_metrics.run_id, run_metrics.body FROM run_metrics JOIN runs ON "
-             "runs.id = run_metrics.run_id WHERE block = 0 AND runs.status IN {} "
-             "ORDER BY run_metrics.run_id LIMIT $1",
-             kEnded),
-      {block_runs}, [&](const db::Row& row) -> Result<void> {
-        const auto body = row.bytes(1);
-        runs.push_back({std::string(row.text(0)), Bytes(body.begin(), body.end())});
-        return {};
-      }));
-  if (static_cast<int64_t>(runs.size()) < block_runs) runs.clear();
+  if (waiting < least) return runs;
+  TRY(session.query(format("SELECT runs.experiment_id, runs.id FROM run_metrics JOIN runs ON "
+                           "runs.id = run_metrics.run_id WHERE block = 0 AND runs.status IN {} "
+                           "ORDER BY runs.experiment_id, runs.id LIMIT $1",
+                           kEnded),
+                    {most}, [&](const db::Row& row) -> Result<void> {
+                      runs.push_back({std::string(row.text(0)), std::string(row.text(1))});
+                      return {};
+                    }));
   return runs;
+}
+
+// Those that still wait.
+Result<std::vector<Summed>> summaries_of(db::Session& session, std::span<const Ended> runs) {
+  std::vector<Summed> found;
+  for (const Ended& run : runs)
+    TRY(session.query("SELECT body FROM run_metrics WHERE run_id = $1 AND block = 0", {run.run_id},
+                      [&](const db::Row& row) -> Result<void> {
+                        const auto body = row.bytes(0);
+                        found.push_back(
+                            {run.experiment_id, run.run_id, Bytes(body.begin(), body.end())});
+                        return {};
+                      }));
+  return found;
 }
 
 }  // namespace
@@ -152,27 +192,47 @@ Result<std::vector<std::string>> compact_open(db::Database& database,
 }
 
 Result<void> seal_blocks(db::Database& database, int64_t block_runs) {
-  for (int round = 0; round < kMostBlocks; ++round) {
+  std::vector<Ended> waiting;
+  TRY(database.read([&](db::Session& session) -> Result<void> {
+    waiting = TRY(waiting_runs(session, block_runs, kMostBlocks * block_runs));
+    return {};
+  }));
+  const auto size = static_cast<size_t>(block_runs);
+  for (size_t begin = 0; begin + size <= waiting.size(); begin += size) {
     std::vector<Summed> runs;
     TRY(database.read([&](db::Session& session) -> Result<void> {
-      runs = TRY(next_block(session, block_runs));
+      runs = TRY(summaries_of(session, std::span(waiting).subspan(begin, size)));
       return {};
     }));
     if (runs.empty()) return {};
-    const auto columns = TRY(columns_of(runs));
+    const auto rows = TRY(rows_of(runs));
     const auto done =
-        database.write([&](db::Session& session) { return write_block(session, runs, columns); });
+        database.write([&](db::Session& session) { return write_block(session, runs, rows); });
     if (!done.ok() && done.error().code == Code::conflict) return {};  // in the next round
     TRY(done);
   }
   return {};
 }
 
+// Blocks of an older server, without counts of their keys: to be made anew.
+Result<std::vector<int64_t>> older_blocks(db::Session& session) {
+  std::vector<int64_t> blocks;
+  TRY(session.query(
+      "SELECT block FROM metric_blocks WHERE block NOT IN (SELECT block FROM metric_uses) LIMIT $1",
+      {kMostBlocks}, [&](const db::Row& row) -> Result<void> {
+        blocks.push_back(row.integer(0));
+        return {};
+      }));
+  return blocks;
+}
+
 Result<void> drop_blocks(db::Database& database) {
   std::map<int64_t, int64_t> runs, left;
+  std::vector<int64_t> older;
   TRY(database.read([&](db::Session& session) -> Result<void> {
     runs.clear();
     left.clear();
+    older = TRY(older_blocks(session));
     TRY(session.query(
         "SELECT block, body FROM metric_blocks", {}, [&](const db::Row& row) -> Result<void> {
           runs[row.integer(0)] = static_cast<int64_t>(split(as_text(row.bytes(1)), '\n').size());
@@ -186,7 +246,7 @@ Result<void> drop_blocks(db::Database& database) {
                          });
   }));
   for (const auto& [block, count] : runs)
-    if (left[block] * 2 < count)
+    if (left[block] * 2 < count || std::ranges::find(older, block) != older.end())
       TRY(database.write([&](db::Session& session) { return drop_block(session, block); }));
   return {};
 }

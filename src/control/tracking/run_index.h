@@ -26,6 +26,7 @@
 #include "control/metric_points.h"
 #include "control/tracking/run_search.h"
 #include "db/database.h"
+#include "track/metric_uses.h"
 
 namespace hearth::control {
 
@@ -132,14 +133,10 @@ class RunIndex {
                          const std::function<Result<std::vector<uint32_t>>(const View&)>& choose,
                          const std::function<Result<void>(const View&)>& work);
   // By metric key that `wants`: how many of the `chosen` runs (by slot, of this generation) have
-  // it, and its bounds over them. Few runs are counted by their rows; else the columns of
-  // ended runs are read past memory, without the lock.
+  // it, and its bounds over them. Few runs are counted by their rows; else what blocks say of
+  // whole experiments and, of parts of these, their columns are read past memory, without the lock.
   // Errors: conflict when the slots are of another generation.
-  struct KeyUse {
-    int64_t runs = 0;
-    std::optional<double> min, max;  // of finite values
-  };
-  using KeyUses = std::map<std::string, KeyUse, std::less<>>;
+  using KeyUses = track::KeyUses;
   Result<KeyUses> metric_uses(const std::vector<bool>& chosen, uint64_t generation,
                               const std::function<bool(std::string_view)>& wants);
 
@@ -185,9 +182,19 @@ class RunIndex {
   Result<void> damaged_rows(db::Session& session, std::set<std::string>& whole);
   using Count = std::function<void(std::string_view key, bool finite, double min, double max)>;
   Result<void> count_few(const std::vector<bool>& chosen, uint64_t generation, const Count& count);
+  // `owner`: the block of each slot, 0 for none.
   Result<void> count_rows(db::Session& session, uint64_t generation,
-                          const std::vector<bool>& chosen, std::vector<bool>& done,
-                          const Count& count);
+                          const std::vector<bool>& chosen, const std::vector<int64_t>& owner,
+                          std::vector<bool>& done, const Count& count);
+  struct BlockPart;
+  using BlockParts = std::map<int64_t, BlockPart>;
+  Result<BlockParts> parts_of(const Blocks& blocks, uint64_t generation,
+                              const std::vector<int64_t>& owner, const std::vector<bool>& chosen,
+                              const std::vector<bool>& done);
+  Result<void> count_whole(db::Session& session, BlockParts& parts, KeyUses& uses,
+                           const std::function<bool(std::string_view)>& wants);
+  Result<void> count_parts(db::Session& session, const BlockParts& parts, KeyUses& uses,
+                           const std::function<bool(std::string_view)>& wants);
   // Slots by id; kNone where there is none, or `done`.
   Result<uint32_t> slot_of(std::string_view id, uint64_t generation, const std::vector<bool>& done);
   struct Wanted {

@@ -7,20 +7,28 @@
 #include "track/metric_column.h"
 
 namespace hearth::control {
-namespace {
+// Of the runs whose columns a block holds: those that are asked for and still belong to it.
+struct RunIndex::BlockPart {
+  std::vector<uint8_t> counted;       // by place
+  std::vector<uint32_t> experiments;  // words, by place
 
-void add(RunIndex::KeyUse& use, bool finite, double min, double max) {
-  ++use.runs;
-  if (!finite) return;
-  use.min = std::min(use.min.value_or(min), min);
-  use.max = std::max(use.max.value_or(max), max);
-}
+  int64_t runs_of(uint32_t experiment, bool all) const {
+    int64_t runs = 0;
+    for (size_t place = 0; place < counted.size(); ++place)
+      runs +=
+          static_cast<int64_t>(counted[place] != 0 && (all || experiments[place] == experiment));
+    return runs;
+  }
+  void take_out(uint32_t experiment, bool all) {
+    for (size_t place = 0; place < counted.size(); ++place)
+      if (all || experiments[place] == experiment) counted[place] = 0;
+  }
+};
 
-}  // namespace
-
-// Those in memory and those that no block has.
+// Those in memory that no block has, and all others that none has.
 Result<void> RunIndex::count_rows(db::Session& session, uint64_t generation,
-                                  const std::vector<bool>& chosen, std::vector<bool>& done,
+                                  const std::vector<bool>& chosen,
+                                  const std::vector<int64_t>& owner, std::vector<bool>& done,
                                   const Count& count) {
   const auto counts = [&](uint32_t slot) { return slot < chosen.size() && chosen[slot]; };
   {
@@ -28,7 +36,7 @@ Result<void> RunIndex::count_rows(db::Session& session, uint64_t generation,
     if (generation_ != generation) return read_anew();
     done.resize(runs_.size());
     for (uint32_t slot = 0; slot < rows_.size(); ++slot) {
-      if (rows_[slot] == nullptr) continue;
+      if (rows_[slot] == nullptr || (slot < owner.size() && owner[slot] != 0)) continue;
       done[slot] = true;
       if (!counts(slot)) continue;
       for (const auto& [key, s] : *rows_[slot]) count(words_.text(key), s.finite, s.min, s.max);
@@ -63,6 +71,77 @@ Result<void> RunIndex::count_few(const std::vector<bool>& chosen, uint64_t gener
   });
 }
 
+Result<RunIndex::BlockParts> RunIndex::parts_of(const Blocks& blocks, uint64_t generation,
+                                                const std::vector<int64_t>& owner,
+                                                const std::vector<bool>& chosen,
+                                                const std::vector<bool>& done) {
+  const std::shared_lock lock(mutex_);
+  if (generation_ != generation) return read_anew();
+  BlockParts parts;
+  for (const auto& [block, slots] : blocks) {
+    BlockPart& part = parts[block];
+    part.counted.resize(slots.size());
+    part.experiments.resize(slots.size(), Words::kNone);
+    for (size_t place = 0; place < slots.size(); ++place) {
+      const uint32_t slot = slots[place];
+      if (slot == Words::kNone || slot >= chosen.size()) continue;
+      part.experiments[place] = runs_[slot].experiment;
+      part.counted[place] =
+          static_cast<uint8_t>(chosen[slot] && !done[slot] && owner[slot] == block);
+    }
+  }
+  return parts;
+}
+
+// By what the blocks say of whole experiments.
+Result<void> RunIndex::count_whole(db::Session& session, BlockParts& parts, KeyUses& uses,
+                                   const std::function<bool(std::string_view)>& wants) {
+  return session.query("SELECT block, experiment_id, runs, body FROM metric_uses", {},
+                       [&](const db::Row& row) -> Result<void> {
+                         const auto at = parts.find(row.integer(0));
+                         if (at == parts.end()) return {};
+                         BlockPart& part = at->second;
+                         const bool all = row.text(1).empty();
+                         uint32_t experiment = Words::kNone;
+                         if (!all) {
+                           const std::shared_lock lock(mutex_);
+                           experiment = words_.find(row.text(1));
+                         }
+                         if (part.runs_of(experiment, all) != row.integer(2)) return {};
+                         const auto said = track::decode_uses(row.bytes(3));
+                         if (!said.ok()) {
+                           log_error("block {}: {}; its columns are read in their place", at->first,
+                                     said.error().detail);
+                           return {};
+                         }
+                         part.take_out(experiment, all);
+                         for (const auto& [key, use] : *said)
+                           if (wants(key)) uses[key].add(use);
+                         return {};
+                       });
+}
+
+// What is left, by the columns.
+Result<void> RunIndex::count_parts(db::Session& session, const BlockParts& parts, KeyUses& uses,
+                                   const std::function<bool(std::string_view)>& wants) {
+  for (const auto& [block, part] : parts) {
+    if (std::ranges::count(part.counted, 0) == std::ssize(part.counted)) continue;
+    TRY(session.query("SELECT key, body FROM metric_columns WHERE block = $1", {block},
+                      [&](const db::Row& row) -> Result<void> {
+                        const std::string_view key = row.text(0);
+                        if (!wants(key)) return {};
+                        const auto use = track::use_of_column(row.bytes(1), part.counted);
+                        if (!use.ok())
+                          log_error("metric column {}, block {}: {}; it is not counted", key, block,
+                                    use.error().detail);
+                        else if (use->runs > 0)
+                          uses[std::string(key)].add(*use);
+                        return {};
+                      }));
+  }
+  return {};
+}
+
 Result<RunIndex::KeyUses> RunIndex::metric_uses(
     const std::vector<bool>& chosen, uint64_t generation,
     const std::function<bool(std::string_view)>& wants) {
@@ -71,9 +150,9 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
     auto at = uses.find(key);
     if (at == uses.end()) {
       if (!wants(key)) return;
-      at = uses.emplace(key, KeyUse()).first;
+      at = uses.emplace(key, track::KeyUse()).first;
     }
-    add(at->second, finite, min, max);
+    at->second.add_run(finite, min, max);
   };
   if (std::ranges::count(chosen, true) <= few_runs_) {
     TRY(count_few(chosen, generation, count));
@@ -81,29 +160,17 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
   }
   TRY(refresh());
   TRY(database_.read([&](db::Session& session) -> Result<void> {
-    std::vector<bool> done;
-    TRY(count_rows(session, generation, chosen, done, count));
+    uses.clear();
     const Blocks blocks = TRY(read_blocks(session, generation));
-    const auto counts = [&](uint32_t slot) {
-      return slot < chosen.size() && chosen[slot] && !done[slot];
-    };
-    return session.query("SELECT key, block, body FROM metric_columns ORDER BY key, block", {},
-                         [&](const db::Row& row) -> Result<void> {
-                           const auto block = blocks.find(row.integer(1));
-                           const std::string_view key = row.text(0);
-                           if (block == blocks.end() || !(uses.contains(key) || wants(key)))
-                             return {};
-                           const auto values = track::decode_column(row.bytes(2));
-                           if (!values.ok()) {
-                             log_error("metric column {}, block {}: {}; it is not counted", key,
-                                       row.integer(1), values.error().detail);
-                             return {};
-                           }
-                           for (const track::ColumnValue& v : *values)
-                             if (v.place < block->second.size() && counts(block->second[v.place]))
-                               count(key, v.finite, v.min, v.max);
-                           return {};
-                         });
+    std::vector<int64_t> owner(chosen.size());  // the greatest block that has a run is right
+    for (const auto& [block, slots] : blocks)
+      for (const uint32_t slot : slots)
+        if (slot < owner.size()) owner[slot] = block;
+    std::vector<bool> done;
+    TRY(count_rows(session, generation, chosen, owner, done, count));
+    BlockParts parts = TRY(parts_of(blocks, generation, owner, chosen, done));
+    TRY(count_whole(session, parts, uses, wants));
+    return count_parts(session, parts, uses, wants);
   }));
   return uses;
 }
