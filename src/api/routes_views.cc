@@ -39,6 +39,16 @@ void add_view_routes(RouteTable& table) {
            })
       .answers<SavedView>();
   table
+      .add("PUT", "/api/v1/views/{view}", "changeView", "views", "Changes one's own saved view",
+           [](Call& call) -> Result<net::Response> {
+             const auto wanted = TRY(call.body<SavedView>());
+             return versioned(
+                 TRY(views(call).change(call.who, call.at("view"), wanted, TRY(call.if_match()))));
+           })
+      .takes<SavedView>()
+      .answers<SavedView>()
+      .versioned();
+  table
       .add("DELETE", "/api/v1/views/{view}", "deleteView", "views", "Deletes a saved view",
            [](Call& call) -> Result<net::Response> {
              TRY(views(call).remove(call.who, call.at("view")));

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/id.h"
+#include "control/check_version.h"
 #include "control/context.h"
 #include "db/table.h"
 #include "domain/identity.h"
@@ -14,14 +15,6 @@ namespace hearth::control {
 inline Error no_such_node(const std::string& name) {
   return Error::not_found(format("there is no node '{}'", name),
                           "`hearth node list` shows those there are");
-}
-
-// Errors: conflict, when the row is not of the version that the caller saw. `what`: for the words.
-template <typename T>
-Result<void> check_version(const std::optional<T>& row, std::optional<int64_t> seen,
-                           const std::string& what) {
-  if (!seen || (row && row->version == *seen)) return {};
-  return Error::conflict(what + " has changed since", "look at it again and repeat the change");
 }
 
 // Writes `row` in place of `before`, or as the first of its name, with who and when.

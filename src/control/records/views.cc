@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/id.h"
 #include "control/access/access.h"
+#include "control/check_version.h"
 #include "control/emit.h"
 #include "db/tables.h"
 
@@ -53,13 +54,17 @@ Result<SavedView> Views::get(const Identity& who, const std::string& id) {
   return std::move(*found);
 }
 
-Result<SavedView> Views::add(const Identity& who, SavedView wanted) {
+Result<void> Views::may_save(const Identity& who, const SavedView& wanted) {
   TRY(must_be_a_person(who));
   if (wanted.shared && wanted.project.empty())
     return Error::invalid("a view of all projects is nobody's to share",
                           "name the project whose members shall see it");
-  if (!wanted.project.empty())
-    TRY(access_.require(who, wanted.project, wanted.shared ? Grade::member : Grade::viewer));
+  if (wanted.project.empty()) return {};
+  return access_.require(who, wanted.project, wanted.shared ? Grade::member : Grade::viewer);
+}
+
+Result<SavedView> Views::add(const Identity& who, SavedView wanted) {
+  TRY(may_save(who, wanted));
   wanted.id = new_id(context_.clock, context_.random);
   wanted.owner = who.user;
   wanted.created_at = context_.clock.now();
@@ -78,6 +83,31 @@ Result<SavedView> Views::add(const Identity& who, SavedView wanted) {
     TRY(db::Table<SavedView>::insert(session, made));
     TRY(emit(session, context_.clock, who.actor(), made.project, "view.saved", made.id,
              made.version));
+    return {};
+  }));
+  context_.signals.notify(kEventsTopic);
+  return made;
+}
+
+Result<SavedView> Views::change(const Identity& who, const std::string& id, SavedView wanted,
+                                std::optional<int64_t> if_version) {
+  const SavedView seen = TRY(get(who, id));
+  if (seen.owner != who.user)
+    return Error::denied(format("view {} is {}'s to change", seen.name, seen.owner),
+                         "save one of your own");
+  TRY(may_save(who, wanted));
+  SavedView made;
+  TRY(context_.database.write([&](db::Session& session) -> Result<void> {
+    const auto before = TRY(db::Table<SavedView>::get(session, id));
+    if (!before) return missing(id);
+    TRY(check_version(before, if_version, "view " + before->name));
+    made = wanted;
+    made.id = id;
+    made.owner = before->owner;
+    made.created_at = before->created_at;
+    made.version = before->version;
+    TRY(db::Table<SavedView>::update(session, made));
+    TRY(emit(session, context_.clock, who.actor(), made.project, "view.changed", id, made.version));
     return {};
   }));
   context_.signals.notify(kEventsTopic);

@@ -66,6 +66,36 @@ TEST_F(ViewsTest, TheOwnerDeletesAndMaintainersWhatIsShared) {
   EXPECT_EQ(views.remove(world.member, mine.id).error().code, Code::not_found);
 }
 
+TEST_F(ViewsTest, TheOwnerChangesWhatNobodyChangedMeanwhile) {
+  const SavedView first = add(world.member, "ours", true);
+  SavedView wanted = first;
+  wanted.name = "renamed";
+  wanted.query = "f=2";
+  wanted.shared = false;
+  wanted.owner = "viewer";  // not to be had
+  const SavedView changed = need(views.change(world.member, first.id, wanted, first.version));
+  EXPECT_EQ(changed.owner, world.member.user);
+  EXPECT_EQ(changed.created_at, first.created_at);
+  EXPECT_GT(changed.version, first.version);
+  EXPECT_EQ(need(views.get(world.member, first.id)), changed);
+  EXPECT_EQ(world.last_event(), "view.changed");
+  EXPECT_EQ(views.get(world.viewer, first.id).error().code, Code::not_found);
+  const auto refused = [&](const Identity& who, std::optional<int64_t> version = {}) {
+    return views.change(who, first.id, wanted, version).error().code;
+  };
+  EXPECT_EQ(refused(world.member, first.version), Code::conflict);
+  EXPECT_EQ(refused(world.viewer), Code::not_found);
+  wanted.shared = true;
+  wanted.project = "";
+  EXPECT_EQ(refused(world.member), Code::invalid);
+  EXPECT_EQ(need(views.get(world.member, first.id)), changed);
+}
+
+TEST_F(ViewsTest, AViewOfOthersIsNotOnesOwnToChange) {
+  const SavedView ours = add(world.member, "ours", true);
+  EXPECT_EQ(views.change(world.admin, ours.id, ours, {}).error().code, Code::denied);
+}
+
 TEST_F(ViewsTest, NobodyHasMoreThanTheMost) {
   world.write([&](db::Session& session) -> Result<void> {
     for (int64_t i = 0; i < kMostViews; ++i) {

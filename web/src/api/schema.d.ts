@@ -1427,7 +1427,8 @@ export interface paths {
         };
         /** One saved view */
         get: operations["getView"];
-        put?: never;
+        /** Changes one's own saved view */
+        put: operations["changeView"];
         post?: never;
         /** Deletes a saved view */
         delete: operations["deleteView"];
@@ -8937,6 +8938,48 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    changeView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of the version to change */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description which */
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Input.SavedView"];
+            };
+        };
         responses: {
             /** @description done */
             200: {

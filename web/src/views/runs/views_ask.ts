@@ -30,20 +30,28 @@ export function useViews() {
   });
 }
 
-export function keep({name, shared, parts}: Kept): Promise<View> {
-  const body = {name, page: kPage, project: parts.project ?? "", query: queryOf(parts), shared};
-  return ask(api.POST("/api/v1/views", {body})) as Promise<View>;
-}
+const bodyOf = ({name, shared, parts}: Kept) => ({
+  name,
+  page: kPage,
+  project: parts.project ?? "",
+  query: queryOf(parts),
+  shared,
+});
+
+export const keep = (wanted: Kept) =>
+  ask(api.POST("/api/v1/views", {body: bodyOf(wanted)})) as Promise<View>;
 
 export const drop = (id: string) =>
   ask(api.DELETE("/api/v1/views/{view}", {params: {path: {view: id}}}));
 
-// The API changes no view: the new one is there before the old one goes.
-export async function replace(old: View, next: Kept): Promise<View> {
-  const made = await keep(next);
-  await drop(old.id);
-  return made;
-}
+// Refused when somebody changed it since it was read: another window of the same person.
+export const replace = (old: View, next: Kept) =>
+  ask(
+    api.PUT("/api/v1/views/{view}", {
+      params: {path: {view: old.id}, header: {"If-Match": `"${old.version}"`}},
+      body: bodyOf(next),
+    }),
+  ) as Promise<View>;
 
 // What is shown, columns included that were not chosen: a view stays as it was saved.
 export function partsNow(view: Search, fields: readonly RunField[]): Parts {
