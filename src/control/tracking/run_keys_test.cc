@@ -1,7 +1,7 @@
 // Which metric keys runs have, by the counts of blocks, their columns and the runs' own rows.
 #include <limits>
-#include <random>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "control/tracking/blocks.h"
 #include "control/tracking/tracking_world_test.h"
@@ -54,8 +54,8 @@ TEST_F(RunKeysTest, BlocksSayWhichKeysTheirRunsHave) {
 TEST_F(RunKeysTest, KeysByBlocksAndByRowsAgree) {
   Strings experiments, runs;
   for (int i = 0; i < 20; ++i) experiments.push_back(experiment(format("e{}", i)));
-  std::mt19937_64 source(7);
-  const auto random = [&](uint64_t below) { return source() % below; };
+  SeededRandom source(7);
+  const auto random = [&](uint64_t below) { return source.below(below); };
   for (int i = 0; i < 60; ++i) {
     // The first half in three experiments, the rest in all.
     runs.push_back(add_run(experiments[random(i < 30 ? 3 : 20)], format("r{}", i)));
