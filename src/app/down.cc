@@ -17,14 +17,15 @@ namespace {
 constexpr Duration kStopTime = Duration::seconds(60);
 constexpr std::string_view kActive = "preparing%2Crunning%2Csaving";
 
-std::vector<std::pair<std::string, std::string>> jobs_in(const DataPaths& paths,
-                                                         std::string_view states) {
-  std::vector<std::pair<std::string, std::string>> jobs;  // id, name
-  const auto answer =
-      local_call(paths, "GET",
-                 format("/api/v1/jobs?limit=1000&fields=id,name&filter=state%20in%20({})", states));
-  const Node* items = answer.ok() ? answer->find("items") : nullptr;
-  if (items == nullptr) return jobs;
+using Jobs = std::vector<std::pair<std::string, std::string>>;  // id, name
+
+Result<Jobs> jobs_in(const DataPaths& paths, std::string_view states) {
+  Jobs jobs;
+  const Node answer = TRY(local_call(
+      paths, "GET",
+      format("/api/v1/jobs?limit=1000&fields=id,name&filter=state%20in%20({})", states)));
+  const Node* items = answer.find("items");
+  if (items == nullptr) return Error::internal("the server's list of jobs has no items");
   for (const Node& job : items->items)
     if (job.find("id") != nullptr && job.find("name") != nullptr)
       jobs.emplace_back(job.find("id")->text, job.find("name")->text);
@@ -36,8 +37,8 @@ Result<void> cancel_all(const DataPaths& paths) {
   std::set<std::string> told;
   Time until = system_clock().steady() + kStopTime;
   for (;;) {
-    auto jobs = jobs_in(paths, "queued");
-    if (jobs.empty()) jobs = jobs_in(paths, kActive);
+    Jobs jobs = TRY(jobs_in(paths, "queued"));
+    if (jobs.empty()) jobs = TRY(jobs_in(paths, kActive));
     if (jobs.empty()) return {};
     for (const auto& [id, name] : jobs) {
       if (!told.insert(id).second) continue;
@@ -60,7 +61,9 @@ Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
     return Error::of(Code::unreachable, format("no server runs on {}", paths.root),
                      "give its data directory with --data DIR");
   if (args.cancel) TRY(cancel_all(paths));
-  const auto jobs = jobs_in(paths, kActive);
+  const auto listed = jobs_in(paths, kActive);  // only to tell of them: a stuck server is ended too
+  if (!listed.ok()) std::printf("which jobs run is not known: %s\n", listed.error().text().c_str());
+  const Jobs jobs = listed.ok() ? *listed : Jobs();
   auto server = TRY(os::ProcessRef::open(*pid));
   TRY(server.send_signal(args.drain ? SIGUSR1 : SIGTERM));
   if (args.drain && !jobs.empty()) std::printf("waiting for %zu job(s) to end\n", jobs.size());

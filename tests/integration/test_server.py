@@ -57,6 +57,16 @@ class Restart(unittest.TestCase):
             self.assertEqual(self.server.json("job", "show", one)["state"], "cancelled")
         self.assertFalse(self.server.json("job", "show", waiting).get("started_at"))
 
+    def test_down_says_when_it_cannot_ask_for_the_jobs(self):
+        os.remove(os.path.join(self.server.data, "api.sock"))
+        refused = self.server.run("down", "--cancel", "--data", self.server.data)
+        self.assertEqual(refused.returncode, 6, refused)
+        self.assertIn("no server answers", refused.stderr)
+        self.assertIsNone(self.server.process.poll())
+        said = self.server.ok("down", "--data", self.server.data)
+        self.assertIn("which jobs run is not known", said)
+        self.server.process.wait(PATIENCE)
+
 
 class Versions(unittest.TestCase):
     """What a program does with the data and the tasks of another release (and tests/upgrade)."""
