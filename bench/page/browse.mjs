@@ -141,6 +141,20 @@ async function hearthScroll(rounds) {
   await close(page);
 }
 
+// From the click on "Columns" until the keys of all runs are told.
+async function hearthColumns(rounds) {
+  for (let i = 0; i < rounds; i += 1) {
+    const page = await open();
+    await page.goto(`${of.url}/runs?cols=${kShown.join()}`);
+    await listed(page);
+    const seen = page.evaluate((rows) => window.bench.painted(() =>
+      document.querySelectorAll("dialog [aria-label=Keys] li").length >= rows), kRows);
+    await page.getByRole("button", {name: "Columns", exact: true}).click();
+    note("columns", (await seen) - (await page.evaluate(() => window.bench.clicked)));
+    await close(page);
+  }
+}
+
 // From the click on "Compare" until every chart in sight has its lines.
 async function hearthCompare(rounds) {
   for (let i = 0; i < rounds; i += 1) {
@@ -210,6 +224,7 @@ try {
     await hearthList(of.rounds);
     await hearthSort();
     await hearthScroll(of.rounds);
+    await hearthColumns(of.rounds);
     await hearthCompare(of.rounds);
   }
   console.log(JSON.stringify(found));
