@@ -54,6 +54,7 @@ struct Options {
   // Where MLflow's clients put files of experiments that name no place: s3://..., file:///...; "":
   // here, through the proxy.
   std::string mlflow_artifact_root;
+  KeptFor kept;
   std::string page_directory;  // the page's files, read anew each time; "": those it carries
   // Named bounds; each shows as 429 with Retry-After.
   double reads_per_second = 100'000;  // per token

@@ -19,6 +19,7 @@ Result<net::Response> status(Call& call) {
   now.version = call.options.version;
   now.server_id = call.services.access.server_id();
   now.url = call.options.url;
+  now.kept = call.options.kept;
   now.lent = lent_words(TRY(call.services.jobs.nodes(call.who)));
   now.uptime_seconds = (call.services.context.clock.steady() - call.options.started).seconds();
   TRY(call.services.context.database.read([&](db::Session& session) {

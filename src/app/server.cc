@@ -93,11 +93,10 @@ bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "::1" || host == "localhost";
 }
 
-Result<Duration> parse_keep_deleted(const std::string& text) {
+Result<Duration> parse_kept(std::string_view option, const std::string& text) {
   const auto kept = parse_duration(text);
   if (kept.ok() && kept->micros > 0) return *kept;
-  return Error::invalid(format("--keep-deleted '{}' is no time above zero", text),
-                        "write it as 30d");
+  return Error::invalid(format("{} '{}' is no time above zero", option, text), "write it as 30d");
 }
 
 Result<std::optional<std::pair<int64_t, int64_t>>> parse_uids(const std::string& text) {
@@ -307,13 +306,20 @@ class RunningServer : public HearthServer {
     records.path_roots = args_.path_roots;
     records_ = std::make_unique<control::Records>(context(), *access_, records);
     control::TrackingOptions tracking;
-    tracking.keep_deleted = TRY(parse_keep_deleted(args_.keep_deleted));
+    tracking.keep_deleted = TRY(parse_kept("--keep-deleted", args_.keep_deleted));
     tracking_ = std::make_unique<control::Tracking>(context(), *access_, tracking);
     control::NotifyOptions notify;
     notify.enabled = args_.webhooks;
     notify.allow_local = args_.webhooks_local;
     notify_ = std::make_unique<control::Notify>(context(), *access_, notify);
-    retention_ = std::make_unique<control::Retention>(context(), control::RetentionOptions{});
+    control::RetentionOptions retention;
+    retention.event_life = TRY(parse_kept("--keep-events", args_.keep_events));
+    if (!args_.keep_logs.empty())
+      retention.log_life = TRY(parse_kept("--keep-logs", args_.keep_logs));
+    retention_ = std::make_unique<control::Retention>(context(), retention);
+    kept_ = {.deleted_runs_seconds = tracking.keep_deleted.seconds(),
+             .events_seconds = retention.event_life.seconds(),
+             .logs_seconds = retention.log_life.seconds()};
     return {};
   }
 
@@ -371,6 +377,7 @@ class RunningServer : public HearthServer {
     api_options.version = kVersion;
     api_options.mlflow_artifact_root = args_.mlflow_artifact_root;
     api_options.page_directory = args_.page;
+    api_options.kept = kept_;
     api_options.owner_uid = static_cast<int>(geteuid());
     late_.inner = api::make_handler(std::move(services), api_options);
     TRY(ingest_->start());
@@ -496,6 +503,7 @@ class RunningServer : public HearthServer {
   std::unique_ptr<control::Tracking> tracking_;
   std::unique_ptr<control::Notify> notify_;
   std::unique_ptr<control::Retention> retention_;
+  KeptFor kept_;
   std::unique_ptr<control::Jobs> jobs_;
   std::unique_ptr<control::Capacity> capacity_;
   std::unique_ptr<control::WhatIfs> what_ifs_;

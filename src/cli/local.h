@@ -19,8 +19,10 @@ struct UpArgs {
   bool insecure = false;
   std::vector<std::string> public_urls, trusted_proxies;
   std::string task_uids;  // "A-B"
-  std::string key_file, topology, config;
+  std::string key_file, topology;
   std::string keep_deleted = "30d";     // --keep-deleted DURATION: of deleted runs
+  std::string keep_events = "90d";      // --keep-events DURATION
+  std::string keep_logs;                // --keep-logs DURATION; "": for ever
   std::string mlflow_artifact_root;     // --mlflow-artifact-root URI
   std::vector<std::string> path_roots;  // --data-root DIR: where `datasets: path` may point
   std::string page;                     // --page DIR: the page from there, not the program's own

@@ -15,7 +15,7 @@ constexpr const char* kDataDoc = "data directory; default: $XDG_DATA_HOME/hearth
 
 struct UpLine {
   UpArgs args;
-  std::string executor;
+  std::string executor, config;
   bool no_webhooks = false;
 };
 
@@ -33,7 +33,7 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(args->task_uids, "--task-uids", "A-B", "as root: a uid of its own for each job")
       .option(args->key_file, "--key-file", "FILE", "key of the secrets, outside DIR")
       .option(args->topology, "--topology", "FILE", "lends nodes and GPUs that are not there")
-      .option(args->config, "--config", "FILE", "these options as YAML")
+      .option_file(line->config, "--config", "these options as YAML: `listen: 127.0.0.1:8470`")
       .option(args->path_roots, "--data-root", "DIR", "where `datasets: path` may point")
       .option(args->mlflow_artifact_root, "--mlflow-artifact-root", "URI",
               "where MLflow's clients put files by themselves; default: here")
@@ -41,6 +41,9 @@ void add_up(Group& top, const LocalCommands& local) {
               "serves the page from there (build/web/dist), for who works on it")
       .option(args->keep_deleted, "--keep-deleted", "DURATION",
               "a deleted run can be restored for so long; default: 30d")
+      .option(args->keep_events, "--keep-events", "DURATION",
+              "events and the audit trail; default: 90d")
+      .option(args->keep_logs, "--keep-logs", "DURATION", "lines of tasks; default: for ever")
       .flag(args->detach, "--detach", "in the background, once it answers")
       .option(line->executor, "--executor", "local|mock", "mock runs no process: for tests")
       .flag(line->no_webhooks, "--no-webhooks", "calls nobody")

@@ -26,6 +26,18 @@ std::string clock_words(double ahead_seconds) {
                 ahead_seconds > 0 ? "ahead of" : "behind");
 }
 
+std::string kept_words(const KeptFor& kept) {
+  constexpr int64_t kDay = 86'400;
+  const auto span = [](double seconds) {
+    const auto whole = static_cast<int64_t>(seconds);
+    return whole % kDay == 0 ? format("{} d", whole / kDay)
+                             : format_duration(Duration::seconds(seconds));
+  };
+  return format("deleted runs {}, events {}, logs {}", span(kept.deleted_runs_seconds),
+                span(kept.events_seconds),
+                kept.logs_seconds > 0 ? span(kept.logs_seconds) : "for ever");
+}
+
 Result<int> status(const Globals& globals) {
   Server server = TRY(Server::open(globals));
   const auto ready = server.api().get("/readyz");
@@ -56,6 +68,7 @@ Result<int> status(const Globals& globals) {
       .add("jobs", jobs.empty() ? "none" : jobs)
       .add("last backup", backup_words(found.last_backup))
       .add("nodes", found.lent)
+      .add("keeps", kept_words(found.kept))
       .add("clock", clock_words(found.clock_ahead_seconds))
       .print();
   return code;

@@ -5,6 +5,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "base/units.h"
+#include "cli/option_file.h"
 #include "cli/output.h"
 
 namespace hearth::cli {
@@ -92,6 +93,11 @@ Command& Command::option(std::optional<int64_t>& into, const std::string& name,
   return *this;
 }
 
+Command& Command::option_file(std::string& into, const std::string& name, const std::string& doc) {
+  option_file_ = name;
+  return option(into, name, "FILE", doc);
+}
+
 Command& Command::flag(bool& into, const std::string& name, const std::string& doc) {
   app_of(app_).add_flag(name, into, doc);
   return *this;
@@ -103,7 +109,13 @@ Command& Command::hidden() {
 }
 
 void Command::does(Action action) {
-  app_of(app_).callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+  CLI::App* app = &app_of(app_);
+  if (!option_file_.empty())
+    action = [app, name = option_file_, then = std::move(action)]() -> Result<int> {
+      TRY(read_option_file(*app, *app->get_option(name)));
+      return then();
+    };
+  app->callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
 }
 
 Command Group::command(const std::string& name, const std::string& doc) {

@@ -52,6 +52,9 @@ class Command {
                   const std::string& doc);
   Command& option(std::optional<int64_t>& into, const std::string& name, const std::string& value,
                   const std::string& doc);
+  // A YAML file that gives other options of the command, named without their dashes: what the line
+  // says itself counts more. Errors when the action runs: invalid, with the line of the file.
+  Command& option_file(std::string& into, const std::string& name, const std::string& doc);
   Command& flag(bool& into, const std::string& name, const std::string& doc);
   Command& hidden();
   void does(Action action);
@@ -59,6 +62,7 @@ class Command {
  private:
   void* app_;
   Action* chosen_;
+  std::string option_file_;  // its name
 };
 
 class Group {

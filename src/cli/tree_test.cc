@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "os/files.h"
 #include "os/process.h"
 
 namespace hearth::cli {
@@ -92,6 +93,51 @@ TEST_F(TreeTest, CommandsOfThisMachineGetTheirArguments) {
   EXPECT_EQ(local.token.name, "ci");
   EXPECT_EQ(local.token.project, "p");
   EXPECT_TRUE(local.token.quiet);
+}
+
+TEST_F(TreeTest, OptionsComeFromAFileWhereTheLineDoesNotSayThem) {
+  const std::string path = testing::TempDir() + "hearth-options.yaml";
+  const auto up = [&](const std::string& text, std::vector<std::string> more = {}) {
+    EXPECT_TRUE(os::write_file_atomic(path, text).ok());
+    Local local;
+    std::vector<std::string> words{"up", "--config", path};
+    words.insert(words.end(), more.begin(), more.end());
+    const Done done = run_line(local, words);
+    return std::pair(done, local);
+  };
+  const std::string text =
+      "listen: 127.0.0.1:1\ninsecure: true\ndetach: false\n"
+      "public-url: [a, b]\ntrust-proxy: 10.0.0.0/8\nkeep-logs: 7d\n"
+      "task-uids: 100-200\nexecutor: mock\nno-webhooks: true\n";
+  const auto [done, local] = up(text, {"--listen", "127.0.0.1:2", "--public-url", "c"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(local.up.listen, "127.0.0.1:2");
+  EXPECT_TRUE(local.up.insecure);
+  EXPECT_FALSE(local.up.detach);
+  EXPECT_EQ(local.up.public_urls, (std::vector<std::string>{"c"}));
+  EXPECT_EQ(local.up.trusted_proxies, (std::vector<std::string>{"10.0.0.0/8"}));
+  EXPECT_EQ(local.up.keep_logs, "7d");
+  EXPECT_EQ(local.up.task_uids, "100-200");
+  EXPECT_TRUE(local.up.mock_executor);
+  EXPECT_FALSE(local.up.webhooks);
+  EXPECT_EQ(up(text).second.up.public_urls, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(up("# nothing yet\n").first.code, 0);
+
+  for (const auto& [wrong, said] : std::vector<std::pair<std::string, std::string>>{
+           {"listen: a\nlisen: b\n", "did you mean `listen`?"},
+           {"insecure: perhaps\n", "true or false"},
+           {"listen: [a, b]\n", "a text"},
+           {"public-url: {a: b}\n", "a text or a list of texts"},
+           {"- listen\n", "a mapping"},
+           {"config: other.yaml\n", "config"},
+           {"listen: 'a\n", path}}) {
+    const auto [failed, unused] = up(wrong);
+    EXPECT_EQ(failed.code, 7) << wrong << failed.err;
+    EXPECT_NE(failed.err.find(said), std::string::npos) << wrong << failed.err;
+    EXPECT_EQ(unused.called, "") << wrong;
+  }
+  EXPECT_NE(up("\nlisen: b\n").first.err.find("2"), std::string::npos);  // the line
+  EXPECT_NE(run_line({"up", "--config", path + "-none"}).err.find(path), std::string::npos);
 }
 
 TEST_F(TreeTest, WrongUsageIsExit2WithTheNearestCommand) {

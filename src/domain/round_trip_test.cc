@@ -176,10 +176,11 @@ using BodiesOfTheApi =
     testing::Types<SubmitBody, CheckResult, LiveBody, SignInBody, SignInCodeBody, SignInLink,
                    WhoAmI, NewTokenResult, NewUserBody, NewUserResult, UserChange, RoleBody,
                    SecretBody, UploadBody, UploadResult, StoredResult, DatasetVersionBody,
-                   AliasBody, MetricHistoryPoint, MetricHistory, ServerStatus, FieldError, Problem,
-                   TagsBody, DigestsBody, StoredObjects, LineageNode, LineageEdge, Lineage, RunList,
-                   RunColumn, RunColumns, RunGroup, RunGroups, ChartQuery, ChartSeries, ChartAnswer,
-                   WhatIfNodes, WhatIfQuota, WhatIf, WaitSpread, WhatIfOutcome, WhatIfAnswer>;
+                   AliasBody, MetricHistoryPoint, MetricHistory, KeptFor, ServerStatus, FieldError,
+                   Problem, TagsBody, DigestsBody, StoredObjects, LineageNode, LineageEdge, Lineage,
+                   RunList, RunColumn, RunColumns, RunGroup, RunGroups, ChartQuery, ChartSeries,
+                   ChartAnswer, WhatIfNodes, WhatIfQuota, WhatIf, WaitSpread, WhatIfOutcome,
+                   WhatIfAnswer>;
 
 template <typename T>
 void round_trips() {

@@ -147,6 +147,17 @@ class Refusals(ServerCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("--insecure", done.stderr)
 
+    def test_times_to_keep(self):
+        kept = self.server.json("status")["kept"]
+        self.assertEqual(kept, {"deleted_runs_seconds": 30 * 86400, "events_seconds": 90 * 86400,
+                                "logs_seconds": 0})
+        self.assertIn("logs for ever", self.server.ok("status"))
+        for option in ("--keep-logs", "--keep-events", "--keep-deleted"):
+            done = self.up("--data", os.path.join(self.server.root, "kept"), "--listen",
+                           "127.0.0.1:0", option, "0d")
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn(option + " '0d'", done.stderr)
+
     def test_no_token_wrong_token_foreign_host(self):
         self.assertEqual(self.server.http("GET", "/api/v1/jobs", token="").status, 401)
         self.assertEqual(self.server.http("GET", "/api/v1/jobs", token="hth_wrong").status, 401)

@@ -354,12 +354,30 @@ struct Describe<KeptBackup> {
   }
 };
 
+// How long the server keeps what goes by itself, in seconds.
+struct KeptFor {
+  double deleted_runs_seconds = 0, events_seconds = 0;
+  double logs_seconds = 0;  // 0: for ever
+  bool operator==(const KeptFor&) const = default;
+};
+template <>
+struct Describe<KeptFor> {
+  static constexpr std::string_view name = "KeptFor", doc = "How long what goes by itself is kept.";
+  static void fields(Fields<KeptFor>& f) {
+    f("deleted_runs_seconds", &KeptFor::deleted_runs_seconds, "a deleted run can be restored");
+    f("events_seconds", &KeptFor::events_seconds,
+      "events, the audit trail and webhooks' deliveries");
+    f("logs_seconds", &KeptFor::logs_seconds, "lines of tasks; 0: for ever");
+  }
+};
+
 struct ServerStatus {
   bool ready = true;
   std::string version, server_id, url, refusing, mend, lent;
   std::optional<KeptBackup> last_backup;
   double uptime_seconds = 0, clock_ahead_seconds = 0;
   std::map<std::string, int64_t> jobs;
+  KeptFor kept;
   bool operator==(const ServerStatus&) const = default;
 };
 template <>
@@ -378,6 +396,7 @@ struct Describe<ServerStatus> {
     f("uptime_seconds", &ServerStatus::uptime_seconds, "since its start");
     f("jobs", &ServerStatus::jobs, "how many jobs are in each state");
     f("lent", &ServerStatus::lent, "which nodes a topology file lends, in words");
+    f("kept", &ServerStatus::kept, "how long what goes by itself is kept");
   }
 };
 

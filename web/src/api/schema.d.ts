@@ -3145,6 +3145,24 @@ export interface components {
              */
             size_bytes: number;
         };
+        /** @description How long what goes by itself is kept. */
+        KeptFor: {
+            /**
+             * @description a deleted run can be restored
+             * @default 0
+             */
+            deleted_runs_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * @description events, the audit trail and webhooks' deliveries
+             * @default 0
+             */
+            events_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * @description lines of tasks; 0: for ever
+             * @default 0
+             */
+            logs_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+        };
         /** @description The newest point of a metric. */
         LatestMetric: {
             /**
@@ -4574,6 +4592,8 @@ export interface components {
             };
             /** @description which nodes a topology file lends, in words */
             lent?: string;
+            /** @description how long what goes by itself is kept */
+            kept?: components["schemas"]["KeptFor"];
         };
         /** @description Opens the page, signed in; once. */
         SignInLink: {

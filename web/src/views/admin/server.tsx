@@ -6,7 +6,7 @@ import {useState} from "react";
 import {type Schemas, api, ask} from "../../api/client";
 import {status, whoami} from "../../app/queries";
 import {useWrite} from "../../app/write";
-import {bytes, count, duration, toNumber} from "../../lib/format";
+import {bytes, count, duration, plural, toNumber} from "../../lib/format";
 import {Ask} from "../../ui/ask";
 import {TextField} from "../../ui/inputs";
 import {Fact, Facts} from "../../ui/page";
@@ -35,7 +35,7 @@ export default function Server() {
           <p className="muted">Admins make backups and see when the last one was put away.</p>
         </section>
       )}
-      <Kept />
+      {query.data.kept && <Kept of={query.data.kept} />}
     </div>
   );
 }
@@ -180,18 +180,31 @@ function Put(props: {id: string; close: () => void; done: () => void}) {
   );
 }
 
-function Kept() {
+function Kept(props: {of: Schemas["KeptFor"]}) {
+  const {deleted_runs_seconds, events_seconds, logs_seconds} = props.of;
   return (
     <section className="card" aria-label="What goes by itself">
       <h2>What goes by itself</h2>
-      <p>
-        A deleted run can be restored for 30 days, or as long as the server was told at its start;
-        then its rows go, and soon the files that nothing else keeps. Of checkpoints the newest
-        stay, as many as the job file says under <code>keep</code>.
-      </p>
+      <Facts>
+        <Fact name="Deleted runs">can be restored for {long(deleted_runs_seconds)}</Fact>
+        <Fact name="Events, audit trail">kept for {long(events_seconds)}</Fact>
+        <Fact name="Logs of tasks">
+          {toNumber(logs_seconds) > 0 ? `kept for ${long(logs_seconds)}` : "kept for ever"}
+        </Fact>
+        <Fact name="Checkpoints">
+          the newest, as many as the job file says under <code>keep</code>
+        </Fact>
+        <Fact name="Files">two hours at most after nothing uses them any more</Fact>
+      </Facts>
+      <p className="muted">Other times are given to the server when it starts:</p>
       <div>
-        <Command text="hearth up --keep-deleted 30d" />
+        <Command text="hearth up --keep-deleted 30d --keep-events 90d --keep-logs 365d" />
       </div>
     </section>
   );
+}
+
+function long(seconds?: Schemas["KeptFor"]["events_seconds"]): string {
+  const days = toNumber(seconds) / 86_400;
+  return Number.isInteger(days) ? plural(days, "day") : duration(toNumber(seconds));
 }
