@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "base/clock.h"
 
@@ -50,7 +51,6 @@ struct Value::Room {
   int32_t cpus = 0;
   int whole = 0, parts = 0;
   int16_t part[kMaxGpusPerNode] = {};  // free on GPUs partly in use, least first
-  int16_t least = 0;                   // what is smaller is of no use to anybody
 
   // Takes the tightest GPUs; false, and nothing changed, if they do not suffice.
   bool take(int gpus, int16_t milli) {
@@ -71,20 +71,12 @@ struct Value::Room {
         put(parts++, static_cast<int16_t>(kWholeGpu - milli));
       }
     }
-    sweep();
     return true;
   }
   // Part `at` is `milli` from now on, which is less than it was.
   void put(int at, int16_t milli) {
     for (; at > 0 && part[at - 1] > milli; --at) part[at] = part[at - 1];
     part[at] = milli;
-  }
-  void sweep() {
-    int gone = 0;
-    while (gone < parts && part[gone] < least) ++gone;
-    if (gone == 0) return;
-    for (int i = gone; i < parts; ++i) part[i - gone] = part[i];
-    parts -= gone;
   }
 };
 
@@ -107,21 +99,66 @@ void Value::forget() {
 
 void Value::draw() {
   sequences_.assign(kSequences, {});
-  offered_.assign(tasks_.size(), {});
-  if (tasks_.empty()) return;
-  SeededRandom random(kSeed);
-  std::array<size_t, kSequences> stratum;
-  for (size_t i = 0; i < kDraws; ++i) {
-    std::iota(stratum.begin(), stratum.end(), size_t{0});
-    for (size_t s = kSequences - 1; s > 0; --s) std::swap(stratum[s], stratum[random.below(s + 1)]);
-    for (size_t s = 0; s < kSequences; ++s) {
-      double at = (static_cast<double>(stratum[s]) + 0.5) / kSequences;
-      size_t t = 0;
-      while (t + 1 < tasks_.size() && at >= tasks_[t].weight) at -= tasks_[t++].weight;
-      sequences_[s][i] = static_cast<uint8_t>(t);
-      offered_[t][s] |= uint32_t{1} << i;
+  if (!tasks_.empty()) {
+    SeededRandom random(kSeed);
+    std::array<size_t, kSequences> stratum;
+    for (size_t i = 0; i < kDraws; ++i) {
+      std::iota(stratum.begin(), stratum.end(), size_t{0});
+      for (size_t s = kSequences - 1; s > 0; --s)
+        std::swap(stratum[s], stratum[random.below(s + 1)]);
+      for (size_t s = 0; s < kSequences; ++s) {
+        double at = (static_cast<double>(stratum[s]) + 0.5) / kSequences;
+        size_t t = 0;
+        while (t + 1 < tasks_.size() && at >= tasks_[t].weight) at -= tasks_[t++].weight;
+        sequences_[s].task[i] = static_cast<uint8_t>(t);
+      }
     }
   }
+  find_steps();
+  for (Sequence& sequence : sequences_) sort_out(sequence);
+}
+
+void Value::find_steps() {
+  std::set<int32_t> cpus;
+  std::set<int16_t> shares;
+  for (const Task& task : tasks_) {
+    cpus.insert(task.milli_cpus);
+    if (task.gpus > 0 && task.milli < kWholeGpu) shares.insert(task.milli);
+  }
+  cpu_steps_.assign(cpus.begin(), cpus.end());
+  shares_ = shares.size();
+  for (int16_t free = 0; free <= kWholeGpu; ++free) {
+    shares_within_[static_cast<size_t>(free)] =
+        static_cast<uint8_t>(std::distance(shares.begin(), shares.upper_bound(free)));
+  }
+}
+
+void Value::sort_out(Sequence& sequence) const {
+  sequence.within_cpus.assign(cpu_steps_.size() + 1, 0);
+  sequence.within_gpus.assign(shares_ + kMaxGpusPerNode + 1, 0);
+  for (size_t i = 0; i < kDraws && !tasks_.empty(); ++i) {
+    const Task& task = tasks_[sequence.task[i]];
+    const Draws draw = Draws{1} << i;
+    if (task.gpus > 0) sequence.asks_gpu |= draw;
+    for (size_t model = 0; model < kMaxModels; ++model) {
+      if ((task.models >> model & 1) != 0) sequence.may_use[model] |= draw;
+    }
+    for (size_t step = 0; step < cpu_steps_.size(); ++step) {
+      if (task.milli_cpus <= cpu_steps_[step]) sequence.within_cpus[step + 1] |= draw;
+    }
+    size_t least = 0;
+    if (task.gpus > 0) {
+      least = task.milli < kWholeGpu ? shares_within_[static_cast<size_t>(task.milli)]
+                                     : shares_ + static_cast<size_t>(task.gpus);
+    }
+    for (size_t step = least; step < sequence.within_gpus.size(); ++step)
+      sequence.within_gpus[step] |= draw;
+  }
+}
+
+size_t Value::gpu_step(const Room& room) const {
+  if (room.whole > 0) return shares_ + static_cast<size_t>(room.whole);
+  return room.parts == 0 ? 0 : shares_within_[static_cast<size_t>(room.part[room.parts - 1])];
 }
 
 double Value::fragmentation(const NodeShape& node) const {
@@ -167,47 +204,32 @@ double Value::fill(const NodeShape& node) {
 }
 
 int64_t Value::fill_of(const NodeShape& node) const {
-  const int64_t free = node.free_gpu_milli();
-  const auto cpus = static_cast<int32_t>(node.milli_cpus);
-  std::array<uint32_t, kSequences> visit{};
-  int32_t least_cpus = std::numeric_limits<int32_t>::max();
-  int16_t least_milli = kWholeGpu;
-  bool any = false;
-  for (size_t t = 0; t < tasks_.size(); ++t) {
-    const Task& task = tasks_[t];
-    if (task.milli_cpus > cpus || (task.models >> node.model & 1) == 0) continue;
-    if (task.gpus > node.gpu_count) continue;
-    if (task.gpus > 0) {
-      if (node.free_milli[static_cast<size_t>(task.gpus - 1)] < task.milli) continue;
-      any = true;
-      least_cpus = std::min(least_cpus, task.milli_cpus);
-      least_milli = std::min(least_milli, task.milli);
-    }
-    for (size_t s = 0; s < kSequences; ++s) visit[s] |= offered_[t][s];
-  }
-  if (!any) return free * int64_t{kSequences};
   Room start;
-  start.cpus = cpus;
-  start.least = least_milli;
+  start.cpus = static_cast<int32_t>(node.milli_cpus);
   start.whole = node.whole_gpus();
-  for (int i = start.whole; i < node.gpu_count; ++i) {
+  for (int i = start.whole; i < node.gpu_count; ++i)
     start.put(start.parts++, node.free_milli[static_cast<size_t>(i)]);
-  }
-  start.sweep();
-  int64_t left = 0;
-  for (size_t s = 0; s < kSequences; ++s) {
+  const size_t gpus = gpu_step(start);
+  const auto cpus = static_cast<size_t>(
+      std::upper_bound(cpu_steps_.begin(), cpu_steps_.end(), start.cpus) - cpu_steps_.begin());
+  int64_t left = node.free_gpu_milli() * int64_t{kSequences};
+  for (const Sequence& sequence : sequences_) {
     Room room = start;
-    left += free;
-    for (uint32_t bits = visit[s]; bits != 0; bits &= bits - 1) {
-      const Task& task = tasks_[sequences_[s][static_cast<size_t>(std::countr_zero(bits))]];
-      if (task.milli_cpus > room.cpus) continue;
+    size_t cpu_step = cpus;
+    // Those that may still find room: of the others nothing has to be known.
+    Draws next = sequence.may_use[static_cast<size_t>(node.model)] & sequence.within_cpus[cpus] &
+                 sequence.within_gpus[gpus];
+    while ((next & sequence.asks_gpu) != 0) {
+      const Task& task = tasks_[sequence.task[static_cast<size_t>(std::countr_zero(next))]];
+      next &= next - 1;
       if (task.gpus > 0) {
         if (!room.take(task.gpus, task.milli)) continue;
         left -= task.gpus * task.milli;
-        if (room.whole + room.parts == 0) break;
+        next &= sequence.within_gpus[gpu_step(room)];
       }
       room.cpus -= task.milli_cpus;
-      if (room.cpus < least_cpus) break;
+      while (cpu_step > 0 && cpu_steps_[cpu_step - 1] > room.cpus) --cpu_step;
+      next &= sequence.within_cpus[cpu_step];
     }
   }
   return left;

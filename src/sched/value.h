@@ -65,8 +65,19 @@ class Value {
     Models models = 0;
     double weight = 0;
   };
+  using Draws = uint32_t;  // of one sequence, bit i for draw i
+  struct Sequence {
+    std::array<uint8_t, kDraws> task{};  // which one, by draw
+    Draws asks_gpu = 0;
+    std::array<Draws, kMaxModels> may_use{};  // by model
+    // By steps of what is free: which may fit. What is missing there does not.
+    std::vector<Draws> within_cpus, within_gpus;
+  };
   struct Room;  // the node while it is filled
   void draw();
+  void find_steps();
+  void sort_out(Sequence& sequence) const;
+  size_t gpu_step(const Room& room) const;
   void forget();
   // Milli-GPU left, summed over the sequences.
   int64_t fill_of(const NodeShape& rounded) const;
@@ -74,10 +85,13 @@ class Value {
   Weights weights_;
   std::vector<Task> tasks_;
   int64_t cpu_step_ = 1;
-  std::array<int16_t, kWholeGpu + 1> usable_{};         // of what is free on a GPU
-  std::vector<std::array<uint8_t, kDraws>> sequences_;  // which task, by draw
-  // Bit i of offered_[t][s]: draw i of sequence s is task t.
-  std::vector<std::array<uint32_t, kSequences>> offered_;
+  std::array<int16_t, kWholeGpu + 1> usable_{};  // of what is free on a GPU
+  std::vector<Sequence> sequences_;
+  // Steps of free CPUs: those that tasks ask, ascending. Steps of free GPUs: the shares that tasks
+  // ask, while none is whole, then one for each whole GPU.
+  std::vector<int32_t> cpu_steps_;
+  size_t shares_ = 0;
+  std::array<uint8_t, kWholeGpu + 1> shares_within_{};  // by what is free on a GPU
   ShapeTable rounded_;
   std::vector<int64_t> fills_;  // by number of the rounded shape
 };
