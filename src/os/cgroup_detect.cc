@@ -230,7 +230,32 @@ CgroupSupport detect_v2(const std::string& mount, const CgroupOptions& options) 
   return support;
 }
 
+// The folder of this process's own group in a hierarchy, by a line of /proc/self/cgroup
+// ("ID:CONTROLLERS:PATH"); "" if it is not there, as in a container with a mount of its own.
+std::string own_group(const Mounts& mounts, std::string_view line) {
+  const size_t controllers = line.find(':') + 1;
+  const size_t path = line.find(':', controllers) + 1;
+  if (controllers == 0 || path == 0) return "";
+  const auto names = split(line.substr(controllers, path - controllers - 1), ',');
+  const auto point = mounts.v1.find(std::string(names.empty() ? "" : names[0]));
+  std::string group = point != mounts.v1.end() ? point->second : "";
+  if (line.starts_with("0::")) group = mounts.v2;
+  if (group.empty()) return "";
+  if (line.substr(path) != "/") group += line.substr(path);
+  return joined_by_us(group) ? group : "";
+}
+
 }  // namespace
+
+Result<void> expect_move(const std::string& mount) {
+  const Mounts mounts = find_mounts(mount);
+  const std::string text = TRY(read_file("/proc/self/cgroup", kMostMountBytes));
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string group = own_group(mounts, line);
+    if (!group.empty() && write_value(group + "/cgroup.procs", "0").ok()) return {};
+  }
+  return Error::of(Code::unsupported, "no control group of this process may be written to");
+}
 
 CgroupSupport detect_cgroups(const CgroupOptions& options) {
   const Mounts mounts = find_mounts(options.mount);

@@ -213,6 +213,35 @@ TEST_F(Unified, PlacesKillsAndFreezes) {
   EXPECT_TRUE(group->remove().ok());
 }
 
+// Nothing but time changes by it: after a pause the kernel waits before it moves a process.
+TEST_F(Groups, AnExpectedMoveLeavesUsWhereWeAre) {
+  const std::string before = *read_file("/proc/self/cgroup", 1 << 16);
+  const auto group = Cgroup::create(support_, "task-12", {});
+  ASSERT_TRUE(group.ok());
+  const auto least = [&](bool expected) {
+    int64_t best = 1'000'000'000;
+    for (int i = 0; i < 5; ++i) {
+      usleep(100'000);
+      if (expected) {
+        EXPECT_TRUE(expect_move().ok());
+      }
+      SpawnOptions options;
+      options.argv = {"/bin/true"};
+      options.cgroup_procs = group->procs_files();
+      const Time begin = system_clock().steady();
+      Process child = std::move(spawn(options).value());
+      best = std::min(best, (system_clock().steady() - begin).micros);
+      ignore(child.wait());
+    }
+    return best;
+  };
+  const int64_t plain = least(false), expected = least(true);
+  std::printf("spawn into a control group: %ld us, expected %ld us\n", plain, expected);
+  EXPECT_EQ(*read_file("/proc/self/cgroup", 1 << 16), before);
+  EXPECT_FALSE(expect_move("/no/such/mount").ok());
+  EXPECT_TRUE(group->remove().ok());
+}
+
 TEST_F(Groups, PlacementCost) {
   const auto group = Cgroup::create(support_, "task-11", {.memory_bytes = 256 << 20});
   const auto least = [&](bool inside) {

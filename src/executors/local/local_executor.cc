@@ -59,6 +59,7 @@ Result<void> LocalExecutor::prepare() {
   }
   keeper_ = std::thread([this] { keep(); });
   cleaner_ = std::thread([this] { clean(); });
+  if (groups_.version != os::CgroupVersion::none) mover_ = std::thread([this] { expect_moves(); });
   return {};
 }
 
@@ -68,9 +69,11 @@ LocalExecutor::~LocalExecutor() {
     stopping_ = true;
   }
   leftovers_.close();
+  moves_.close();
   wake();
   if (keeper_.joinable()) keeper_.join();
   if (cleaner_.joinable()) cleaner_.join();
+  if (mover_.joinable()) mover_.join();
   remove_groups();
 }
 
@@ -192,6 +195,9 @@ Result<void> LocalExecutor::start(const Launch& launch) {
     }
   }
   TRY(check_nodes(launch));
+  // While the shim gets ready, so that its process need not wait.
+  std::monostate soon;
+  moves_.try_push(soon);
   const auto folders = TRY(write_attempt(options_.work_directory, TRY(with_ports(launch))));
   auto started = spawn_all(folders);
   if (!started.ok()) {
@@ -281,6 +287,15 @@ void LocalExecutor::clean() {
   while (const auto name = leftovers_.pop()) {
     const auto removed = os::remove_tree(options_.work_directory + "/" + *name);
     if (!removed.ok()) log_warning("{} is left behind: {}", *name, removed.error().text());
+  }
+}
+
+void LocalExecutor::expect_moves() {
+  while (moves_.pop()) {
+    if (const auto done = os::expect_move(); !done.ok()) {
+      log_debug("tasks may wait for their control groups: {}", done.error().text());
+      return;
+    }
   }
 }
 

@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "base/bounded_queue.h"
@@ -127,7 +128,8 @@ class LocalExecutor : public Executor {
   void check_health();
   void report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text = "");
   void wake() const;
-  void clean();  // the cleaner thread: removes what was forgotten
+  void clean();         // the cleaner thread: removes what was forgotten
+  void expect_moves();  // a thread of its own, as it waits: see os::expect_move
 
   const LocalOptions options_;
   Clock& clock_;
@@ -146,7 +148,8 @@ class LocalExecutor : public Executor {
 
   EventQueue events_;
   BoundedQueue<std::string> leftovers_{kMostLeftovers};
-  std::thread keeper_, cleaner_;
+  BoundedQueue<std::monostate> moves_{1};  // of a task into its group
+  std::thread keeper_, cleaner_, mover_;
 };
 
 }  // namespace hearth::executors
