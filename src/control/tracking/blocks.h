@@ -1,9 +1,9 @@
 // Columns on disk. A block is a set of ended runs; for each key one row holds the values of all of
 // them (track/metric_column.h), so that an order by one key among a thousand reads that key alone;
-// for each experiment one row counts who has which keys (track/metric_uses.h), so that a list of
-// the keys of many runs reads no columns. A run that gets points after all leaves its block (its
-// summary says block 0, which wins) and is taken into a later one; the greatest block that has a
-// run is right.
+// for each experiment (or all, where they are many) one row counts who has which keys
+// (track/metric_uses.h), so that a list of the keys of many runs reads no columns. A run that gets
+// points after all leaves its block (its summary says block 0, which wins) and is taken into a
+// later one; the greatest block that has a run is right.
 #pragma once
 
 #include <functional>

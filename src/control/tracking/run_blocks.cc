@@ -136,6 +136,18 @@ Result<std::vector<Summed>> summaries_of(db::Session& session, std::span<const E
   return found;
 }
 
+// Blocks of an older server, without counts of their keys: to be made anew.
+Result<std::vector<int64_t>> older_blocks(db::Session& session) {
+  std::vector<int64_t> blocks;
+  TRY(session.query(
+      "SELECT block FROM metric_blocks WHERE block NOT IN (SELECT block FROM metric_uses) LIMIT $1",
+      {kMostBlocks}, [&](const db::Row& row) -> Result<void> {
+        blocks.push_back(row.integer(0));
+        return {};
+      }));
+  return blocks;
+}
+
 }  // namespace
 
 Result<bool> is_summed_up(db::Session& session) {
@@ -212,18 +224,6 @@ Result<void> seal_blocks(db::Database& database, int64_t block_runs) {
     TRY(done);
   }
   return {};
-}
-
-// Blocks of an older server, without counts of their keys: to be made anew.
-Result<std::vector<int64_t>> older_blocks(db::Session& session) {
-  std::vector<int64_t> blocks;
-  TRY(session.query(
-      "SELECT block FROM metric_blocks WHERE block NOT IN (SELECT block FROM metric_uses) LIMIT $1",
-      {kMostBlocks}, [&](const db::Row& row) -> Result<void> {
-        blocks.push_back(row.integer(0));
-        return {};
-      }));
-  return blocks;
 }
 
 Result<void> drop_blocks(db::Database& database) {

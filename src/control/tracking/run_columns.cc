@@ -200,35 +200,36 @@ Result<void> RunIndex::load_open_rows(db::Session& session, Load& load) {
                        });
 }
 
+// Those of this very state of the database: others may be reading an older or a newer one.
 Result<RunIndex::Blocks> RunIndex::read_blocks(db::Session& session, uint64_t generation) {
-  std::set<int64_t> there, unknown;
+  std::set<int64_t> there;
   TRY(session.query("SELECT block FROM metric_blocks", {}, [&](const db::Row& row) -> Result<void> {
     there.insert(row.integer(0));
     return {};
   }));
+  Blocks blocks;
   {
-    const std::unique_lock lock(mutex_);
+    const std::shared_lock lock(mutex_);
     if (generation_ != generation) return read_anew();
-    std::erase_if(blocks_, [&](const auto& entry) { return !there.contains(entry.first); });
     for (const int64_t block : there)
-      if (!blocks_.contains(block)) unknown.insert(block);
+      if (const auto known = blocks_.find(block); known != blocks_.end()) blocks.insert(*known);
   }
-  for (const int64_t block : unknown)
-    TRY(session.query("SELECT body FROM metric_blocks WHERE block = $1", {block},
-                      [&](const db::Row& row) -> Result<void> {
-                        const std::unique_lock lock(mutex_);
-                        if (generation_ != generation) return read_anew();
-                        auto& slots = blocks_[block];
-                        slots.clear();
-                        for (const std::string_view id : split(as_text(row.bytes(0)), '\n')) {
-                          const auto at = slots_.find(std::string(id));
-                          slots.push_back(at == slots_.end() ? Words::kNone : at->second);
-                        }
-                        return {};
-                      }));
-  const std::shared_lock lock(mutex_);
+  for (const int64_t block : there)
+    if (!blocks.contains(block))
+      TRY(session.query("SELECT body FROM metric_blocks WHERE block = $1", {block},
+                        [&](const db::Row& row) -> Result<void> {
+                          const std::shared_lock lock(mutex_);
+                          if (generation_ != generation) return read_anew();
+                          for (const std::string_view id : split(as_text(row.bytes(0)), '\n')) {
+                            const auto at = slots_.find(std::string(id));
+                            blocks[block].push_back(at == slots_.end() ? Words::kNone : at->second);
+                          }
+                          return {};
+                        }));
+  const std::unique_lock lock(mutex_);
   if (generation_ != generation) return read_anew();
-  return blocks_;
+  blocks_ = blocks;
+  return blocks;
 }
 
 Result<void> RunIndex::load_block_columns(db::Session& session, Load& load) {

@@ -191,8 +191,8 @@ class RunIndex {
   Result<BlockParts> parts_of(const Blocks& blocks, uint64_t generation,
                               const std::vector<int64_t>& owner, const std::vector<bool>& chosen,
                               const std::vector<bool>& done);
-  Result<void> count_whole(db::Session& session, BlockParts& parts, KeyUses& uses,
-                           const std::function<bool(std::string_view)>& wants);
+  Result<void> count_whole(db::Session& session, uint64_t generation, BlockParts& parts,
+                           KeyUses& uses, const std::function<bool(std::string_view)>& wants);
   Result<void> count_parts(db::Session& session, const BlockParts& parts, KeyUses& uses,
                            const std::function<bool(std::string_view)>& wants);
   // Slots by id; kNone where there is none, or `done`.
@@ -226,7 +226,7 @@ class RunIndex {
   std::set<uint32_t> stale_;  // slots whose row and columns are to be read again
   uint64_t uses_ = 0;
   uint64_t generation_ = 0;
-  Blocks blocks_;           // they never change
+  Blocks blocks_;           // that somebody found there last; none of them ever changes
   bool summed_up_ = false;  // every run with packs has its summary
   std::set<Load*> loads_;   // that are going on
   std::mutex loading_;      // one at a time: taken before mutex_

@@ -94,7 +94,8 @@ Result<RunIndex::BlockParts> RunIndex::parts_of(const Blocks& blocks, uint64_t g
 }
 
 // By what the blocks say of whole experiments.
-Result<void> RunIndex::count_whole(db::Session& session, BlockParts& parts, KeyUses& uses,
+Result<void> RunIndex::count_whole(db::Session& session, uint64_t generation, BlockParts& parts,
+                                   KeyUses& uses,
                                    const std::function<bool(std::string_view)>& wants) {
   return session.query("SELECT block, experiment_id, runs, body FROM metric_uses", {},
                        [&](const db::Row& row) -> Result<void> {
@@ -105,6 +106,7 @@ Result<void> RunIndex::count_whole(db::Session& session, BlockParts& parts, KeyU
                          uint32_t experiment = Words::kNone;
                          if (!all) {
                            const std::shared_lock lock(mutex_);
+                           if (generation_ != generation) return read_anew();
                            experiment = words_.find(row.text(1));
                          }
                          if (part.runs_of(experiment, all) != row.integer(2)) return {};
@@ -169,7 +171,7 @@ Result<RunIndex::KeyUses> RunIndex::metric_uses(
     std::vector<bool> done;
     TRY(count_rows(session, generation, chosen, owner, done, count));
     BlockParts parts = TRY(parts_of(blocks, generation, owner, chosen, done));
-    TRY(count_whole(session, parts, uses, wants));
+    TRY(count_whole(session, generation, parts, uses, wants));
     return count_parts(session, parts, uses, wants);
   }));
   return uses;

@@ -161,6 +161,7 @@ Result<void> Tracking::State::add_whole(RunPage& page) {
       if (!run) continue;
       run->metrics = std::move(found.run.metrics);
       run->experiment = found.run.experiment;
+      run->user = std::move(found.run.user);  // the owner, where no client said who
       found.run = std::move(*run);
     }
     return {};
