@@ -38,8 +38,6 @@ def one(name, load, words):
         if mean is not None:
             add_row("%s: wait of %s, mean" % (name, words), "s", round(mean, 1))
     add_row("%s: free GPUs that are fragments" % name, "%", round(found["frag_percent"], 2))
-    add_row("%s: migrations per 1,000 jobs" % name, "", round(
-        1000 * found["preemptions"] / found["jobs"], 2))
 
 
 def small_openb(name):

@@ -28,7 +28,8 @@ using sched::Trace;
 Result<double> number(std::string_view option, std::string_view text, double least, double most) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(value >= least && value <= most))
     return Error::invalid(
         format("{} is a number from {:g} to {:g}, not '{}'", option, least, most, text));
   return value;
@@ -169,6 +170,9 @@ Result<int> fill(const cli::SimulateArgs& args, const Trace& trace, bool json) {
 Result<sched::PoolPolicy> policy_of(const cli::SimulateArgs& args, const Trace& trace) {
   sched::PoolPolicy policy{.pool = trace.nodes.front().pool};
   policy.saves_when_stopped = true;  // its cost is eviction_cost
+  if (args.predict && !args.levels.empty())
+    return Error::invalid("--predict orders jobs by what is predicted, not by --level",
+                          "give one of them");
   if (args.run_to_end || args.format == "gang") return policy;
   if (args.levels.empty()) policy.service_levels = {kServiceHours * 3600};
   for (const std::string& text : args.levels)

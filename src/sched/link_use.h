@@ -7,7 +7,9 @@
 namespace hearth::sched {
 
 struct LinkUse {
-  int64_t jobs = 0;    // of one task that some link cell could hold whole, if it were free
+  // Starts (of a job that was evicted, each) of one task with two whole GPUs or more that some link
+  // cell could hold, if it were free.
+  int64_t jobs = 0;
   int64_t inside = 0;  // of these, lie in one
   int64_t missed = 0;  // lie in several though one with room for all was free
   // Took a part of a clean cell though a partly used one held them all.

@@ -113,10 +113,10 @@ TEST(Outlook, ThePlanFollowsIt) {
   cluster.apply(OutlookChanged{"late", "", levels(800)});
   EXPECT_EQ(first(), "late");
 
-  // A half of it is not enough for an eviction, a third is.
+  // Who runs makes room only for one with less than half before it.
   QueuedJob runs = job("ann", 5);
   runs.id = "r";
-  runs.levels = levels(1000);
+  runs.levels = levels(1500);
   const Place place{.node = "n", .gpus = {"g"}};
   cluster.apply(AttemptStarted{"r-1", "p", runs, {place}, Time{} + Duration::seconds(50'000)});
   const auto evicted = [&] { return plan(cluster, now).evictions.size(); };

@@ -100,7 +100,7 @@ class Search {
     const int64_t levels = (running.priority - state_.standing(running, now_)) / kLevelStep;
     const double fine = state_.policy(running.pool).by_outlook ? kLevelsPerOctave : 1;
     standing *= std::pow(0.1, static_cast<double>(levels) / fine);
-    return {running.ends_when_evicted ? 1.0 : 0.0, size * lost * standing};
+    return {running.ends_when_evicted && running.project >= 0 ? 1.0 : 0.0, size * lost * standing};
   }
   EvictionCost cost_of(const Cover& cover) const {
     EvictionCost sum;

@@ -91,7 +91,7 @@ struct PoolPolicy {
   // comes behind, and makes room for, those that have had less. Empty: jobs run to their end.
   std::vector<double> service_levels;
   // In place of these levels what each job's outlook says; who has none stands by its service.
-  bool by_outlook = false;
+  bool by_outlook = false;  // of `hearth simulate --predict` alone so far
   bool operator==(const PoolPolicy&) const = default;
 };
 

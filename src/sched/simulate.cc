@@ -49,7 +49,7 @@ class Engine {
       std::nth_element(plan_seconds_.begin(), at, plan_seconds_.end());
       done_.p99_plan_seconds = *at;
     }
-    done_.fragmented /= static_cast<double>(std::max<int64_t>(1, looks_));
+    if (seen_seconds_ > 0) done_.fragmented /= seen_seconds_;
     return std::move(done_);
   }
 
@@ -139,8 +139,11 @@ class Engine {
     done_.samples.push_back({now, in_use_, waiting_});
     if (options_.fragments && now <= last_comes_) {
       Cluster::State& cluster = cluster_.state();
-      done_.fragmented += cluster.worth.fragmented(cluster.cells, trace_.nodes.front().pool);
-      ++looks_;
+      // What was seen last held until now.
+      if (seen_since_) done_.fragmented += fragmented_ * (now - *seen_since_).seconds();
+      if (seen_since_) seen_seconds_ += (now - *seen_since_).seconds();
+      fragmented_ = cluster.worth.fragmented(cluster.cells, trace_.nodes.front().pool);
+      seen_since_ = now;
     }
     next_sample_ = now + every_;
     if (done_.samples.size() < kMostSamples) return;
@@ -271,7 +274,9 @@ class Engine {
   std::unordered_map<std::string, size_t> by_id_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time next_wake_, next_sample_, looked_at_, turned_at_, last_comes_;
-  int64_t needless_ = 0, looks_ = 0;
+  int64_t needless_ = 0;
+  double fragmented_ = 0, seen_seconds_ = 0;
+  std::optional<Time> seen_since_;
   std::vector<float> plan_seconds_;
   Duration every_;  // between samples
   double in_use_ = 0;

@@ -48,8 +48,8 @@ struct Simulated {
   std::vector<Sample> samples;
   double gpu_seconds = 0;               // in use
   double gpu_seconds_while_coming = 0;  // until the last job came
-  double fragmented =
-      0;  // part of the free GPUs that typical tasks cannot use, mean over the samples
+  // Part of the free GPUs that typical tasks cannot use, mean over the time in which jobs came.
+  double fragmented = 0;
   LinkUse links;
   double plan_seconds = 0;  // of this machine's time, for all plans
   double slowest_plan_seconds = 0, p99_plan_seconds = 0;
