@@ -39,6 +39,20 @@ std::string ahead(const Reason& reason) {
   return text;
 }
 
+// "; node gpu-1 has room, but is closed to it (drained by ann: a fan)"
+std::string closed_words(const Reason& reason) {
+  const std::string node = name(reason, "closed"), why = name(reason, "why_closed");
+  if (node.empty()) return "";
+  return format("; node {} has room, but is closed to it{}", node,
+                why.empty() ? "" : format(" ({})", why));
+}
+
+std::string wait_until(const Reason& reason, std::string_view ends) {
+  const std::string node = name(reason, "closed");
+  return node.empty() ? format("wait until {}", ends)
+                      : format("wait until {}, or until node {} is open again", ends, node);
+}
+
 // "8 GPUs", "4 GPUs of A100", "64 GiB of memory".
 std::string quota_amount(const Reason& reason, double value) {
   const std::string what = name(reason, "what");
@@ -115,8 +129,8 @@ void explain_short(Reason& reason) {
   if (number(reason, "tasks") > 1) {
     reason.text += format(", for one of its {}", count(number(reason, "tasks"), "task"));
   }
-  reason.text += ahead(reason);
-  reason.mend = mend_or(reason, "wait until a running job ends");
+  reason.text += closed_words(reason) + ahead(reason);
+  reason.mend = mend_or(reason, wait_until(reason, "a running job ends"));
 }
 
 void explain_never(Reason& reason) {
@@ -159,11 +173,14 @@ void explain(Reason& reason) {
     explain_short(reason);
   } else if (code == "gang_short") {
     reason.text =
-        format("{:g} of its {} fit now, all must start together{}", number(reason, "placed"),
-               count(number(reason, "tasks"), "task"), ahead(reason));
-    reason.mend = mend_or(reason, "wait until running jobs end");
+        format("{:g} of its {} fit now, all must start together{}{}", number(reason, "placed"),
+               count(number(reason, "tasks"), "task"), closed_words(reason), ahead(reason));
+    reason.mend = mend_or(reason, wait_until(reason, "running jobs end"));
   } else if (code == "never_fits") {
     explain_never(reason);
+  } else if (code == "no_pool") {
+    reason.text = format("no node is in the pool {}", name(reason, "pool"));
+    reason.mend = "`hearth pool list` shows those there are";
   } else if (code == "gpu_model_missing") {
     reason.text = format("none of the {} here is of a model that it names, or has the memory",
                          count(number(reason, "gpus"), "GPU"));

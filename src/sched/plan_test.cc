@@ -23,7 +23,8 @@
 //   > start JOB NODE[:GPUS]...     a place per task
 //   > evict JOB for JOB|node_closes   it is asked to stop, what it frees is kept for the other
 //   > hold JOB NODE...
-//   > wait JOB CODE [NUMBER=VALUE]... [with FIELD=VALUE[@PROJECT]]...   all numbers and changes
+//   > wait JOB CODE [NUMBER=VALUE]... [closed=NODE] [with FIELD=VALUE[@PROJECT]]...   all numbers
+//                                                                                   and changes
 //   why JOB SECOND                 then > why CODE NUMBERS CHANGES
 //   > wake SECOND
 //   > ... *                        a line that begins so; > * alone: whatever else it says
@@ -201,6 +202,11 @@ std::string changes_of(const Reason& reason) {
   return text;
 }
 
+std::string closed_of(const Reason& reason) {
+  const auto node = reason.names.find("closed");
+  return node == reason.names.end() ? "" : " closed=" + node->second;
+}
+
 class Case {
  public:
   // What the line says back: lines of the plan, or none.
@@ -295,7 +301,8 @@ class Case {
       if (hold.preempts) cluster_.apply(JobReserved{hold.job_id, hold.pool, hold.places});
     }
     for (auto [job, reason] : found.reasons) {
-      lines.push_back("wait " + job + " " + reason.code + numbers_of(reason) + changes_of(reason));
+      lines.push_back("wait " + job + " " + reason.code + numbers_of(reason) + closed_of(reason) +
+                      changes_of(reason));
       explain(reason);
       EXPECT_FALSE(reason.text.empty()) << reason.code;
       EXPECT_FALSE(reason.mend.empty()) << reason.code;
@@ -385,6 +392,22 @@ TEST(QueuedJob, TasksOfAllRoles) {
   EXPECT_EQ(queued.tasks[2].rank, 2);
   EXPECT_EQ(queued.tasks[2].milli_gpus, 2000);
   EXPECT_EQ(queued.tasks[2].gpu_model, std::vector<std::string>{"H100"});
+}
+
+TEST(Explain, NamesWhatIsClosedThoughItHasRoom) {
+  Reason reason{"gpus_short",
+                {{"needed", 2}, {"free", 0}, {"total", 4}, {"tasks", 1}, {"ahead", 0}},
+                "",
+                "",
+                {{"closed", "gpu-1"}, {"why_closed", "drained by ann: a fan"}}};
+  explain(reason);
+  EXPECT_EQ(reason.text,
+            "needs 2 GPUs, none is free on the node that comes nearest (it has 4 GPUs); node gpu-1 "
+            "has room, but is closed to it (drained by ann: a fan); first in the queue");
+  EXPECT_EQ(reason.mend, "wait until a running job ends, or until node gpu-1 is open again");
+  Reason pool{"no_pool", {}, "", "", {{"pool", "nope"}}};
+  explain(pool);
+  EXPECT_EQ(pool.text, "no node is in the pool nope");
 }
 
 TEST(Explain, NamesTheSmallestChange) {

@@ -149,6 +149,27 @@ std::optional<Reason> model_missing(const Cells& cells, const Ask& ask) {
   return std::nullopt;
 }
 
+// A node that is closed to the job and has room for one such task.
+const Node* closed_with_room(const View& view, const Need& need) {
+  const auto has_room = [&](const Node& node) {
+    return std::ranges::none_of(kKinds, [&](Kind kind) { return missing(node, need, kind) > 0; });
+  };
+  for (const Node& node : view.cells.nodes())
+    if (node.present && view.ask.takes(node.key.first) && !view.counts(node) && has_room(node))
+      return &node;
+  return nullptr;
+}
+
+void name_closed(Reason& reason, const View& view, const Need& need) {
+  const Node* node = closed_with_room(view, need);
+  if (node == nullptr) return;
+  const NodeInfo& info = node->info;
+  reason.names["closed"] = info.name;
+  reason.names["why_closed"] = !info.ready               ? info.problem
+                               : info.closes_for.empty() ? "cordoned"
+                                                         : info.closes_for;
+}
+
 double shown(const std::string& what, int64_t amount) {
   return what == "memory" ? static_cast<double>(amount) : static_cast<double>(amount) / 1000;
 }
@@ -200,7 +221,9 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::v
               {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
     }
     const auto placed = static_cast<double>(place_some(cells, ask, {.only = only}));
-    return {"gang_short", {{"tasks", tasks}, {"placed", placed}}, "", ""};
+    Reason gang{"gang_short", {{"tasks", tasks}, {"placed", placed}}, "", ""};
+    name_closed(gang, view, ask.groups.front().need);
+    return gang;
   }
   const Nearest nearest = nearest_node(view, *need);
   if (nearest.node == nullptr) return closed(cells);
@@ -211,6 +234,7 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::v
                  {"tasks", tasks}},
                 "",
                 ""};
+  name_closed(reason, view, *need);
   return reason;
 }
 
@@ -220,6 +244,11 @@ std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& as
   if (std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.present; }))
     return std::nullopt;
   if (place(all, ask, {})) return std::nullopt;
+  const auto in_its_pool = [&](const Node& node) {
+    return node.present && ask.takes(node.key.first);
+  };
+  if (!job.pool.empty() && std::ranges::none_of(nodes, in_its_pool))
+    return Reason{"no_pool", {}, "", "", {{"pool", job.pool}}};
   if (auto reason = model_missing(all, ask)) return reason;
   const Need* need = task_that_fits_nowhere(view);
   if (need == nullptr) {

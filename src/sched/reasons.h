@@ -4,6 +4,8 @@
 //   cpus_short, memory_short, gpus_short   needed, free, total (of the node that comes nearest; in
 //                   CPUs, bytes, GPUs), tasks, placed, ahead
 //   gang_short      tasks, placed, ahead: each task fits somewhere, but not all at once
+//                   all of these name closed, why_closed: a node with room for a task that is
+//                   closed to the job
 //   cells_short     needed, ahead: enough GPUs are free on a node, not within one NUMA node or link
 //   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
 //   preempting      victims, ahead: it starts when those that were asked to end have ended
@@ -16,6 +18,7 @@
 //   behind          ahead, held_seconds: it fits, but the room is held for a job that waits longer
 //   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole
 //   never_quota     limit, needed; names project, what: more than its limit
+//   no_pool                names pool: no node is in it
 //   gpu_model_missing      gpus (of other models)
 // starts_in_seconds is there beside others when the ends of what runs can be told. Reason::changes
 // are added by whoever decides (change.h).
