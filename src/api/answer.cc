@@ -151,7 +151,7 @@ Result<std::string> project_fields(const std::string& json, const ChosenFields& 
       const auto& keys = fields.keys_of(member.key);
       if (fields.has(member.key)) {
         kept.members.push_back(member);
-      } else if (!keys.empty()) {
+      } else if (!keys.empty() && member.value.kind == Node::Kind::map) {
         Node& part = kept.members.emplace_back(Node::Member{.key = member.key}).value;
         part.kind = Node::Kind::map;
         std::ranges::copy_if(member.value.members, std::back_inserter(part.members),

@@ -32,6 +32,11 @@ TEST_F(ApiTest, FieldsAreProjected) {
   EXPECT_EQ(one.body, format("{{\"id\":\"{}\",\"name\":\"train-1\"}}", job));
   EXPECT_EQ(as(member_, "GET /api/v1/jobs?fields=name").body,
             "{\"items\":[{\"name\":\"train-1\"}]}");
+  EXPECT_EQ(as(member_, "GET /api/v1/jobs?fields=name.x").body, "{\"items\":[{}]}");
+  // What cannot be answered is not done either.
+  expect_problem(as(member_, "POST /api/v1/jobs/" + job + "/cancel?fields=%22id"), 400, "invalid");
+  const std::string state = text_of(as(member_, "GET /api/v1/jobs/" + job), "state");
+  EXPECT_FALSE(state.empty() || state.starts_with("cancel")) << state;
 }
 
 TEST_F(ApiTest, WhyNothingIsWrittenIsToldToWhomItConcerns) {
@@ -159,6 +164,7 @@ TEST_F(ApiTest, RunsAreListedByChosenFields) {
     const size_t from = answer.body.find('[') + 1;
     return answer.body.substr(from, answer.body.rfind(']') - from);
   };
+  EXPECT_EQ(one("user"), one("user,git").substr(0, one("user").size()));  // from disk, too
   EXPECT_EQ(one("name,params.lr"), R"({"name":"first","params":{"lr":"0.1"}})");
   const std::string loss = one("metrics.loss");
   EXPECT_TRUE(loss.find(R"("loss":{"value":0.5)") != std::string::npos &&

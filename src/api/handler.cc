@@ -140,11 +140,12 @@ class ApiHandler : public net::Handler {
     if (!is_utf8(request.query)) return Error::invalid("the query is not UTF-8");
     const auto key = request.headers.get("Idempotency-Key");
     if (route.creates && key) return replayed(route, call, std::string(*key));
+    const auto fields = TRY(ChosenFields::parse(call.query("fields")));  // before anything is done
     const auto seen = fast_.look(route, request);
     auto response = TRY(route.handler(call));
     if (seen) fast_.keep(*seen, call.who, response);
     if (call.session) add_cookie(call, response);
-    return with_fields(call, std::move(response));
+    return with_fields(fields, std::move(response));
   }
 
   static Result<void> check_media_type(const Route& route, const net::Request& request) {
@@ -201,8 +202,7 @@ class ApiHandler : public net::Handler {
                                               guard_.cookie_name(), *call.session, life, secure));
   }
 
-  static Result<net::Response> with_fields(const Call& call, net::Response response) {
-    const auto fields = TRY(ChosenFields::parse(call.query("fields")));
+  static net::Response with_fields(const ChosenFields& fields, net::Response response) {
     if (fields.empty() || response.status != 200) return response;
     if (const auto* body = std::get_if<std::string>(&response.body)) {
       auto projected = project_fields(*body, fields);

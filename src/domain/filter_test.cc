@@ -145,7 +145,6 @@ TEST(Order, Parses) {
   EXPECT_FALSE(parse_order(",name", known).ok());
 }
 
-}  // namespace
 TEST(Order, TakesFieldsInQuotes) {
   const std::vector<std::string> known = {"name", "metrics.*"};
   const auto order =
@@ -177,4 +176,5 @@ TEST(FieldList, SaysWhatStandsBehindQuotes) {
   EXPECT_TRUE(parse_field_list("  ", "agg")->empty());
 }
 
+}  // namespace
 }  // namespace hearth

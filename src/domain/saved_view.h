@@ -25,7 +25,7 @@ struct Describe<SavedView> {
         .matches("[a-z][a-z0-9-]{0,31}", "a-z, 0-9, '-', at most 32 characters")
         .example("runs");
     f("project", &SavedView::project, "whose things it shows; empty: of all projects").max(63);
-    f("query", &SavedView::query, "what the page makes of it").max(8192);
+    f("query", &SavedView::query, "what the page makes of it").max(32768);
     f("owner", &SavedView::owner, "who saved it").output_only();
     f("shared", &SavedView::shared, "whoever may see the project sees it, too");
     f("created_at", &SavedView::created_at, "when").output_only();

@@ -1,5 +1,7 @@
 #include "control/records/views.h"
 
+#include <set>
+
 #include "base/format.h"
 #include "base/id.h"
 #include "control/access/access.h"
@@ -107,7 +109,8 @@ Result<SavedView> Views::change(const Identity& who, const std::string& id, Save
     made.created_at = before->created_at;
     made.version = before->version;
     TRY(db::Table<SavedView>::update(session, made));
-    TRY(emit(session, context_.clock, who.actor(), made.project, "view.changed", id, made.version));
+    for (const std::string& project : std::set{before->project, made.project})
+      TRY(emit(session, context_.clock, who.actor(), project, "view.changed", id, made.version));
     return {};
   }));
   context_.signals.notify(kEventsTopic);

@@ -120,13 +120,7 @@ function ViewsDialog(props: {
         </fieldset>
         {save.error && <Trouble error={save.error} />}
       </Dialog>
-      {renamed && (
-        <Rename
-          of={renamed}
-          close={() => setRenamed(null)}
-          done={(made) => renamed.id === current?.id && change({view: made.id}, "replace")}
-        />
-      )}
+      {renamed && <Rename of={renamed} close={() => setRenamed(null)} />}
       {deleted && <Delete of={deleted} close={() => setDeleted(null)} />}
     </>
   );

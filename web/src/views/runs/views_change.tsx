@@ -9,16 +9,13 @@ import {TextField} from "../../ui/inputs";
 import {Notice, Trouble} from "../../ui/words";
 import {type View, drop, kMostName, kStale, replace} from "./views_ask";
 
-export function Rename(props: {of: View; close: () => void; done: (made: View) => void}) {
+export function Rename(props: {of: View; close: () => void}) {
   const {of, close} = props;
   const [name, setName] = useState(of.name);
   const send = useWrite(
     () => replace(of, {name: name.trim(), shared: of.shared, parts: fromQuery(of.query)}),
     kStale,
-    (made) => {
-      props.done(made);
-      close();
-    },
+    close,
   );
   const wrong = name.trim() === "" || name.trim() === of.name || name.length > kMostName;
   return (
