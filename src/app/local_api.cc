@@ -2,6 +2,7 @@
 
 #include "app/server.h"
 #include "base/format.h"
+#include "client/client.h"
 #include "net/client.h"
 
 namespace hearth::app {
@@ -18,13 +19,8 @@ Result<Node> local_call(const DataPaths& paths, const std::string& method, const
   if (!answer.ok())
     return Error::of(Code::unreachable, format("no server answers on {}", paths.root),
                      "start one with `hearth up`");
-  const Node node = answer->body.empty() ? Node{} : TRY(parse_json(answer->body));
-  if (answer->status < 400) return node;
-  const auto text = [&](std::string_view key) {
-    const Node* found = node.find(key);
-    return found == nullptr ? std::string() : found->text;
-  };
-  return Error::of(code_from_name(text("code")), text("detail"), text("mend"));
+  if (answer->status >= 400) return client::problem_of(*answer);
+  return answer->body.empty() ? Node{} : TRY(parse_json(answer->body));
 }
 
 Result<std::string> local_sign_in_link(const DataPaths& paths) {

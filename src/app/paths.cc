@@ -41,7 +41,10 @@ Result<void> make_data_directories(const DataPaths& paths) {
                         os::user_name(geteuid()));
     return error;
   };
+  const bool is_new = !os::exists(paths.root);
   TRY(make(paths.root, open_mode));
+  // Inside a project neither git nor the code of a job takes it along, secrets and all.
+  if (is_new) TRY(os::write_file_atomic(paths.root + "/.gitignore", "*\n"));
   TRY(make(paths.state(), 0700));
   TRY(make(paths.objects(), 0700));
   TRY(make(paths.logs(), 0700));

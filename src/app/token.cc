@@ -8,6 +8,7 @@
 #include "app/paths.h"
 #include "base/format.h"
 #include "base/units.h"
+#include "client/client.h"
 #include "control/access/access.h"
 #include "control/backup/backup.h"
 #include "db/sqlite/sqlite.h"
@@ -39,7 +40,8 @@ Result<std::string> add(const cli::TokenAddArgs& args) {
   TRY(control::check_restored(paths.root));
   const Token wanted = TRY(wanted_token(args));
   if (TRY(os::lock_holder(paths.lock()))) {
-    const Node answer = TRY(local_call(paths, "POST", "/api/v1/tokens", to_json(wanted)));
+    const Node answer =
+        TRY(local_call(paths, "POST", "/api/v1/tokens", client::token_request(wanted)));
     const Node* text = answer.find("token");
     if (text == nullptr) return Error::internal("the server gave no token");
     return text->text;

@@ -33,13 +33,15 @@ constexpr int kLeastArenas = 2;
 constexpr int kMostKept = 16 << 20;
 constexpr int kMostUnmapped = 8 << 20;
 
-// Arguments for the server that goes on when the terminal is gone: all but --detach.
+// Arguments for the server that goes on when the terminal is gone: all but --detach, which a file
+// of options may say, too.
 std::vector<std::string> without_detach() {
   std::vector<std::string> all;
   const auto text = os::read_file("/proc/self/cmdline", 1 << 20);
   if (!text.ok()) return all;
   for (const std::string_view word : split(*text, '\0'))
     if (word != "--detach" && !word.empty()) all.emplace_back(word);
+  all.emplace_back("--detach=false");
   return all;
 }
 

@@ -26,12 +26,8 @@ Result<int> add_token(const Globals& globals, const TokenAddArgs& args) {
   if (!args.role.empty()) wanted.role = TRY(grade_of(args.role));
   if (!args.expires.empty())
     wanted.expires_at = system_clock().now() + TRY(parse_duration(args.expires));
-  std::string body = format("{{\"name\":{}", json_quote(wanted.name));
-  if (!wanted.project.empty()) body += format(",\"project\":{}", json_quote(wanted.project));
-  if (wanted.role != Grade::none) body += format(",\"role\":\"{}\"", word(wanted.role));
-  if (wanted.expires_at.micros != 0)
-    body += format(",\"expires_at\":\"{}\"", to_rfc3339(wanted.expires_at));
-  const std::string answer = TRY(server.api().send("POST", "/api/v1/tokens", body + "}"));
+  const std::string answer =
+      TRY(server.api().send("POST", "/api/v1/tokens", client::token_request(wanted)));
   if (globals.json) {
     print_json(answer);
     return kExitOk;
@@ -76,7 +72,7 @@ void add_token_commands(Tree& tree, const LocalCommands& local) {
   });
   auto id = std::make_shared<std::string>();
   group.command("revoke", "Ends a token at once")
-      .needs(*id, "TOKEN", "id")
+      .needs(*id, "TOKEN", "id, or a name that one token alone has")
       .does([id, &globals]() -> Result<int> {
         Server server = TRY(Server::open(globals));
         TRY(server.api().send("DELETE", "/api/v1/tokens/" + path_part(*id)));

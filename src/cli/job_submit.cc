@@ -73,8 +73,12 @@ Result<Prepared> from_file(const SubmitArgs& args) {
     job.yaml = TRY(os::read_file("/dev/stdin", kMostDocumentBytes));
     job.base = current_directory();
   } else {
-    job.yaml = TRY(os::read_file(args.file, kMostDocumentBytes));
-    job.base = os::parent_of(absolute(current_directory(), args.file));
+    if (os::exists(args.file + "/")) job.shown_name = args.file + "/job.yaml";
+    if (job.shown_name != args.file && !os::exists(job.shown_name))
+      return Error::invalid(format("{} is a folder without a job.yaml", args.file),
+                            "name the job file in it");
+    job.yaml = TRY(os::read_file(job.shown_name, kMostDocumentBytes));
+    job.base = os::parent_of(absolute(current_directory(), job.shown_name));
   }
   job.set = args.set;
   if (!args.name.empty()) job.set.push_back("name=" + json_quote(args.name));
@@ -168,8 +172,10 @@ std::string quota_words(const QuotaCheck& quota) {
 
 std::string verdict(const CheckResult& result) {
   const bool now = result.reason.code == "now" || result.reason.text.empty();
-  std::string words = now ? "The file is right; the job would start at once."
-                          : "The file is right; the job would wait: " + result.reason.text;
+  std::string words =
+      now               ? "The file is right; the job would start at once."
+      : result.runnable ? "The file is right; the job would wait: " + result.reason.text
+                        : "The file is right, but the job could never start: " + result.reason.text;
   if (!result.reason.mend.empty()) words += "\n  " + result.reason.mend;
   if (!now && result.start)
     words += format("\nIt would probably start between {} and {} from now.",
@@ -185,6 +191,8 @@ Result<int> check(const Globals& globals, const SubmitArgs& args) {
   if (!decoded.ok()) return fail(decoded.error(), job.shown_name);
   const auto runnable = check_runnable(job.spec);
   if (!runnable.ok()) return fail(runnable.error(), job.shown_name);
+  if (!job.spec.code.directory.empty())
+    TRY(os::bundle_names(absolute(job.base, job.spec.code.directory)));
   auto server = Server::open(globals);
   std::string answer;
   Error unreached = Error::of(Code::unreachable, "no server is known here");
@@ -197,9 +205,12 @@ Result<int> check(const Globals& globals, const SubmitArgs& args) {
     else
       unreached = asked.error();
   }
+  const auto exit_code = [](const CheckResult& result) {
+    return result.runnable ? kExitOk : info(Code::invalid).exit_code;
+  };
   if (globals.json) {
     print_json(answer.empty() ? format("{{\"spec\":{}}}", to_json(job.spec)) : answer);
-    return kExitOk;
+    return answer.empty() ? kExitOk : exit_code(TRY(from_json<CheckResult>(answer)));
   }
   if (!globals.quiet) explain(job).print();
   if (answer.empty()) {
@@ -209,7 +220,7 @@ Result<int> check(const Globals& globals, const SubmitArgs& args) {
   }
   const auto result = TRY(from_json<CheckResult>(answer));
   std::fprintf(stderr, "%s\n", verdict(result).c_str());
-  return result.runnable ? kExitOk : info(Code::invalid).exit_code;
+  return exit_code(result);
 }
 
 Result<int> submit(const Globals& globals, const SubmitArgs& args,

@@ -102,7 +102,8 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
       .option(args->vc, "--vc", "NAME", "philly: this virtual cluster alone")
       .option(args->limit, "--limit", "N", "the first N jobs alone")
       .option(args->svg, "--svg", "FILE", "draws GPUs in use, the queue and completion there")
-      .flag(args->predict, "--predict", "durations are predicted from the jobs that have ended")
+      .flag(args->predict, "--predict",
+            "durations are predicted from the jobs that have ended, and order those that wait")
       .flag(args->forecast, "--forecast",
             "each job that waits is told when it will start, and how true that was; with --predict")
       .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
@@ -132,7 +133,7 @@ void add_local_commands(Tree& tree, const LocalCommands& local) {
   top.command("down", "Stops the server of a data directory; its tasks go on")
       .option(down->data, "--data", "DIR", kDataDoc)
       .flag(down->drain, "--drain", "starts no job any more and stops when none runs")
-      .flag(down->cancel, "--cancel", "cancels the jobs that run")
+      .flag(down->cancel, "--cancel", "cancels the jobs that wait and those that run")
       .does(calling(local.down, down));
 
   auto restore = std::make_shared<RestoreArgs>();

@@ -40,6 +40,15 @@ Error problem_of(const net::Answer& answer) {
   return Error::of(code, format("the server answered {}", answer.status));
 }
 
+std::string token_request(const Token& wanted) {
+  std::string body = format("{{\"name\":{}", json_quote(wanted.name));
+  if (!wanted.project.empty()) body += format(",\"project\":{}", json_quote(wanted.project));
+  if (wanted.role != Grade::none) body += format(",\"role\":\"{}\"", word(wanted.role));
+  if (wanted.expires_at.micros != 0)
+    body += format(",\"expires_at\":\"{}\"", to_rfc3339(wanted.expires_at));
+  return body + "}";
+}
+
 Client::Client(ServerContext context) : context_(std::move(context)) {
   while (context_.url.ends_with('/')) context_.url.pop_back();
 }

@@ -90,4 +90,7 @@ class Client {
 // An answer of 4xx or 5xx as an Error.
 Error problem_of(const net::Answer& answer);
 
+// The body of POST /api/v1/tokens: what one may ask of a token, and nothing else of it.
+std::string token_request(const Token& wanted);
+
 }  // namespace hearth::client

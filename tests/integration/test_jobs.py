@@ -120,6 +120,23 @@ class Environments(ServerCase):
             file.write(text)
         return path
 
+    def test_a_check_finds_what_is_not_there(self):
+        folder = os.path.join(self.server.root, "checked")
+        os.makedirs(folder)
+        path = os.path.join(folder, "job.yaml")
+        for fields, said in (({"secrets": ["KEY"]}, "no secret KEY"),
+                             ({"datasets": [{"name": "mnist@1"}]}, "mnist"),
+                             ({"code": "nowhere"}, "nowhere"), ({"pool": "nope"}, "pool nope")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(job_text("true", **fields))
+            for more in ((), ("--json",)):
+                done = self.server.run("job", "check", folder, *more)
+                self.assertNotEqual(done.returncode, 0, (fields, done))
+                self.assertIn(said, done.stderr + done.stdout)
+        done = self.server.run("job", "check", self.server.root)
+        self.assertEqual(done.returncode, 7, done)
+        self.assertIn("job.yaml", done.stderr)
+
     def test_code_is_bundled_without_what_is_ignored(self):
         folder = os.path.join(self.server.root, "code")
         os.makedirs(os.path.join(folder, "sub"))

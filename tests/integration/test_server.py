@@ -147,6 +147,21 @@ class Refusals(ServerCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("--insecure", done.stderr)
 
+    def test_options_in_a_file(self):
+        folder = os.path.join(self.server.root, "of-a-file")
+        file = os.path.join(self.server.root, "options.yaml")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write("data: %s\nlisten: 127.0.0.1:0\ndetach: true\nkeep-logs: 7d\n" % folder)
+        done = self.up("--config", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.server.ok("down", "--data", folder)
+        with open(os.path.join(folder, ".gitignore"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "*\n")
+
+    def test_a_token_for_the_owner_of_the_data_while_the_server_runs(self):
+        token = self.server.ok("token", "add", "back", "--data", self.server.data, "-q").strip()
+        self.assertEqual(self.server.http("GET", "/api/v1/whoami", token=token).status, 200)
+
     def test_times_to_keep(self):
         kept = self.server.json("status")["kept"]
         self.assertEqual(kept, {"deleted_runs_seconds": 30 * 86400, "events_seconds": 90 * 86400,

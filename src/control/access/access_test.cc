@@ -176,6 +176,12 @@ TEST_F(AccessTest, TokensExpireAndAreRevoked) {
   ASSERT_TRUE(access_.revoke_token(root_, "second").ok());
   EXPECT_FALSE(known(second->text));
   EXPECT_EQ(access_.revoke_token(root_, "second").error().code, Code::not_found);
+  // Of two of one name only the id says which.
+  const auto twin = access_.add_token(root_, Token{.name = "twin"});
+  ASSERT_TRUE(access_.add_token(root_, Token{.name = "twin"}).ok());
+  EXPECT_EQ(access_.revoke_token(root_, "twin").error().code, Code::conflict);
+  ASSERT_TRUE(access_.revoke_token(root_, twin->token.id).ok());
+  ASSERT_TRUE(access_.revoke_token(root_, "twin").ok());
 }
 
 TEST_F(AccessTest, ANarrowedTokenIsNarrow) {

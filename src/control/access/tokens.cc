@@ -168,12 +168,17 @@ Result<void> Access::revoke_token(const Identity& who, const std::string& id_or_
     if (tokens.empty())
       return Error::not_found(format("there is no token '{}'", id_or_name),
                               "`hearth token list` shows those there are");
-    for (Token& token : tokens) {
-      token.revoked_at = state_->context.clock.now();
-      TRY(db::Table<Token>::update(session, token));
-      TRY(emit(session, state_->context.clock, who.actor(), token.project, "token.revoked",
-               token.id, token.version));
+    if (tokens.size() > 1) {
+      std::string ids;
+      for (const Token& token : tokens) ids += (ids.empty() ? "" : ", ") + token.id;
+      return Error::conflict(format("{} tokens are called '{}'", tokens.size(), id_or_name),
+                             "give the id of one: " + ids);
     }
+    Token& token = tokens.front();
+    token.revoked_at = state_->context.clock.now();
+    TRY(db::Table<Token>::update(session, token));
+    TRY(emit(session, state_->context.clock, who.actor(), token.project, "token.revoked", token.id,
+             token.version));
     return {};
   });
 }

@@ -165,6 +165,9 @@ Result<CheckAnswer> Jobs::check(const Identity& who, const SubmitRequest& reques
   CheckAnswer answer;
   answer.spec = TRY(read_spec(request));
   TRY(state_->access.require(who, answer.spec.project, Grade::member));
+  TRY(state_->context.database.read([&](db::Session& session) {
+    return check_uses(session, state_->access, state_->options, answer.spec);
+  }));
   Job draft;
   draft.id = new_id(state_->context.clock, state_->context.random);
   draft.spec = answer.spec;

@@ -68,6 +68,14 @@ Result<void> check_patterns(const JobSpec& spec) {
   return {};
 }
 
+Result<void> check_secrets(db::Session& session, Access& access, const JobSpec& spec) {
+  std::vector<std::string> secrets = spec.secrets;
+  for (const Notify& notify : spec.notify)
+    if (!notify.secret.empty()) secrets.push_back(notify.secret);
+  if (!secrets.empty()) TRY(access.open_secrets(session, spec.project, secrets));
+  return {};
+}
+
 Run run_of(const Job& job, const Experiment& experiment, std::vector<UsedDataset> datasets) {
   Run run;
   run.id = job.run_id;
@@ -76,6 +84,7 @@ Run run_of(const Job& job, const Experiment& experiment, std::vector<UsedDataset
   run.experiment_id = experiment.id;
   run.experiment = experiment.name;
   run.owner = job.owner;
+  run.user = job.owner;
   run.job_id = job.id;
   run.status = RunStatus::scheduled;
   run.created_at = job.created_at;
@@ -103,13 +112,17 @@ Result<JobSpec> read_spec(const SubmitRequest& request) {
   return spec;
 }
 
+Result<void> check_uses(db::Session& session, Access& access, const JobsOptions& options,
+                        const JobSpec& spec) {
+  TRY(check_secrets(session, access, spec));
+  TRY(use_datasets(session, options, spec.project, spec));
+  return {};
+}
+
 Result<Job> write_job(db::Session& session, Context& context, Access& access,
                       const JobsOptions& options, const Identity& who, const SubmitRequest& request,
                       const JobSpec& spec, int64_t code_size_bytes) {
-  std::vector<std::string> secrets = spec.secrets;
-  for (const Notify& notify : spec.notify)
-    if (!notify.secret.empty()) secrets.push_back(notify.secret);
-  if (!secrets.empty()) TRY(access.open_secrets(session, spec.project, secrets));
+  TRY(check_secrets(session, access, spec));
 
   Job job;
   const Time now = context.clock.now();

@@ -9,6 +9,10 @@ namespace hearth::control {
 // Decodes and checks everything that needs no database.
 Result<JobSpec> read_spec(const SubmitRequest& request);
 
+// That its secrets and datasets are there.
+Result<void> check_uses(db::Session& session, Access& access, const JobsOptions& options,
+                        const JobSpec& spec);
+
 // Inside a write: checks secrets and datasets, and makes Job, Run, Experiment, pins and event.
 Result<Job> write_job(db::Session& session, Context& context, Access& access,
                       const JobsOptions& options, const Identity& who, const SubmitRequest& request,
