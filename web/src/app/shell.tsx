@@ -24,6 +24,7 @@ import {Suspense, lazy, useEffect, useState, useSyncExternalStore} from "react";
 import {listen, reconnect, useLink} from "../api/live";
 import {isSessionLost, onSession} from "../api/session";
 import {clock} from "../lib/format";
+import {IconButton} from "../ui/icon_button";
 import {Menu} from "../ui/menu";
 import {Page} from "../ui/page";
 import {Empty, Loading, Trouble} from "../ui/words";
@@ -171,15 +172,12 @@ function Top(props: {user: string; search: () => void; help: () => void}) {
       <Link to={"/submit" as never} className="button primary">
         <Plus size={14} aria-hidden /> New job
       </Link>
-      <button
-        type="button"
-        className="plain icon"
-        onClick={() => setTheme(next[theme])}
-        aria-label={`Theme: ${theme}; change to ${next[theme]}`}
-        title={`Theme: ${theme}`}
-      >
-        <Icon size={16} aria-hidden />
-      </button>
+      <IconButton
+        icon={Icon}
+        size={16}
+        does={`Theme: ${theme}; change to ${next[theme]}`}
+        run={() => setTheme(next[theme])}
+      />
       <Menu
         title={`Signed in as ${props.user}`}
         className="plain"

@@ -2,6 +2,7 @@
 import {X} from "lucide-react";
 import {type FormEvent, type ReactNode, useEffect, useRef} from "react";
 
+import {IconButton} from "./icon_button";
 import css from "./ui.module.css";
 
 export function Dialog(props: {
@@ -38,11 +39,7 @@ export function Dialog(props: {
       <form onSubmit={submit}>
         <div className={css.dialogHead}>
           <h2 className="grow">{props.title}</h2>
-          {props.close && (
-            <button type="button" className="plain icon" aria-label="Close" onClick={props.close}>
-              <X size={16} aria-hidden />
-            </button>
-          )}
+          {props.close && <IconButton icon={X} does="Close" size={16} run={props.close} />}
         </div>
         <div className={css.dialogBody}>{props.children}</div>
         {props.foot && <div className={css.dialogFoot}>{props.foot}</div>}

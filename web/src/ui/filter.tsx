@@ -4,6 +4,7 @@ import {X} from "lucide-react";
 import {useEffect, useRef, useState} from "react";
 
 import {say} from "../app/errors";
+import {IconButton} from "./icon_button";
 import css from "./filter.module.css";
 
 const kPauseMs = 450;
@@ -51,16 +52,7 @@ export function FilterBox(props: {
           <option key={one} value={one} />
         ))}
       </datalist>
-      {text !== "" && (
-        <button
-          type="button"
-          className="plain icon"
-          aria-label="Take the filter away"
-          onClick={() => now("")}
-        >
-          <X size={14} aria-hidden />
-        </button>
-      )}
+      {text !== "" && <IconButton icon={X} does="Take the filter away" run={() => now("")} />}
       {wrong && (
         <small id="filter-wrong" role="alert" className={css.wrong}>
           {wrong.text} {wrong.mend}

@@ -1,6 +1,7 @@
 // What if there were more machines, fewer, or other quotas: past jobs are replayed by the very
 // scheduler, as it is and with the change, and stand side by side.
 import {useMutation, useQuery} from "@tanstack/react-query";
+import {X} from "lucide-react";
 import {useRef} from "react";
 
 import {type Schemas, api, ask} from "../../api/client";
@@ -9,6 +10,7 @@ import {useView} from "../../app/search";
 import {written} from "../../lib/amounts";
 import {type Machine, modelsOf, nameOf} from "../../lib/machines";
 import {type Question, bodyOf, changes, questionOf, searchOf} from "../../lib/what_if";
+import {IconButton} from "../../ui/icon_button";
 import {TextField} from "../../ui/inputs";
 import {Picks} from "../../ui/picks";
 import {useNow} from "../../ui/time";
@@ -155,16 +157,14 @@ function More({machines, question, set}: Part) {
               </option>
             ))}
           </select>
-          <button
-            type="button"
-            aria-label={`No more like ${name}`}
-            onClick={() => {
+          <IconButton
+            icon={X}
+            does={`No more like ${name}`}
+            run={() => {
               const {[name]: _, ...add} = question.add;
               set({add});
             }}
-          >
-            ×
-          </button>
+          />
         </div>
       ))}
       {first && (

@@ -1,6 +1,6 @@
 // The log of one task: a window over all its lines, however many; followed, searched, copied.
 import {useQuery} from "@tanstack/react-query";
-import {ArrowDownToLine} from "lucide-react";
+import {ArrowDown, ArrowDownToLine, ArrowUp} from "lucide-react";
 import {useEffect, useMemo, useReducer, useRef, useState} from "react";
 
 import {type Job, api, ask} from "../../api/client";
@@ -9,6 +9,7 @@ import {useKeys} from "../../app/keys";
 import {useView} from "../../app/search";
 import {count, plural} from "../../lib/format";
 import {Copy} from "../../ui/copy";
+import {IconButton} from "../../ui/icon_button";
 import {kEnded} from "../../ui/state";
 import {Loading, Notice} from "../../ui/words";
 import {LineText} from "./line_text";
@@ -341,12 +342,8 @@ function Bar(
         </span>
         {find.hits.length > 0 && (
           <>
-            <button type="button" onClick={() => find.step(-1, props.goTo)} aria-label="Hit before">
-              ↑
-            </button>
-            <button type="button" onClick={() => find.step(1, props.goTo)} aria-label="Next hit">
-              ↓
-            </button>
+            <IconButton icon={ArrowUp} does="Hit before" run={() => find.step(-1, props.goTo)} />
+            <IconButton icon={ArrowDown} does="Next hit" run={() => find.step(1, props.goTo)} />
           </>
         )}
       </form>

@@ -17,6 +17,7 @@ import {
   titleOf,
 } from "../../lib/run_fields";
 import {Dialog} from "../../ui/dialog";
+import {IconButton} from "../../ui/icon_button";
 import {useSettled} from "../../ui/settled";
 import {State} from "../../ui/state";
 import type {Column} from "../../ui/table";
@@ -165,32 +166,19 @@ export function ChooseColumns(props: {
               <span className="cut grow" title={one.field}>
                 {titleOf(one)}
               </span>
-              <button
-                type="button"
-                className="plain icon"
+              <IconButton
+                icon={ArrowUp}
+                does={`${one.field}: further left`}
                 disabled={at === 0}
-                aria-label={`${one.field}: further left`}
-                onClick={() => move(at, -1)}
-              >
-                <ArrowUp size={14} aria-hidden />
-              </button>
-              <button
-                type="button"
-                className="plain icon"
+                run={() => move(at, -1)}
+              />
+              <IconButton
+                icon={ArrowDown}
+                does={`${one.field}: further right`}
                 disabled={at === fields.length - 1}
-                aria-label={`${one.field}: further right`}
-                onClick={() => move(at, 1)}
-              >
-                <ArrowDown size={14} aria-hidden />
-              </button>
-              <button
-                type="button"
-                className="plain icon"
-                aria-label={`Take ${one.field} away`}
-                onClick={() => toggle(one.field)}
-              >
-                <X size={14} aria-hidden />
-              </button>
+                run={() => move(at, 1)}
+              />
+              <IconButton icon={X} does={`Take ${one.field} away`} run={() => toggle(one.field)} />
             </li>
           ))}
         </ol>

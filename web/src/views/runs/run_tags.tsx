@@ -9,6 +9,7 @@ import {say} from "../../app/errors";
 import {equals} from "../../lib/run_fields";
 import {Dialog} from "../../ui/dialog";
 import {Field} from "../../ui/field";
+import {IconButton} from "../../ui/icon_button";
 import css from "./run.module.css";
 
 // What clients write for themselves.
@@ -49,23 +50,17 @@ export function Tags(props: {run: Run}) {
                 {value}
               </Link>
             </span>
-            <button
-              type="button"
-              className="plain icon"
-              aria-label={`Change the tag ${name}`}
-              onClick={() => setEdited({name, value})}
-            >
-              <Pencil size={14} aria-hidden />
-            </button>
-            <button
-              type="button"
-              className="plain icon"
-              aria-label={`Take the tag ${name} away`}
+            <IconButton
+              icon={Pencil}
+              does={`Change the tag ${name}`}
+              run={() => setEdited({name, value})}
+            />
+            <IconButton
+              icon={X}
+              does={`Take the tag ${name} away`}
               disabled={change.isPending}
-              onClick={() => change.mutate({[name]: ""})}
-            >
-              <X size={14} aria-hidden />
-            </button>
+              run={() => change.mutate({[name]: ""})}
+            />
           </li>
         ))}
       </ul>

@@ -12,6 +12,7 @@ import {useWrite} from "../../app/write";
 import type {RunField} from "../../lib/run_fields";
 import {type Parts, asSearch, fromQuery, inWords, same} from "../../lib/saved_view";
 import {Dialog} from "../../ui/dialog";
+import {IconButton} from "../../ui/icon_button";
 import {ChoiceField, TextField} from "../../ui/inputs";
 import {Loading, Trouble} from "../../ui/words";
 import css from "./runs.module.css";
@@ -178,25 +179,9 @@ function OneView(props: {
         </Link>
         <small className="muted">{[who, inWords(parts)].filter(Boolean).join(" · ")}</small>
       </div>
-      {mine && (
-        <button
-          type="button"
-          className="plain icon"
-          aria-label={`Rename ${of.name}`}
-          onClick={props.rename}
-        >
-          <Pencil size={14} aria-hidden />
-        </button>
-      )}
+      {mine && <IconButton icon={Pencil} does={`Rename ${of.name}`} run={props.rename} />}
       {(mine || grades.may(of.project ?? "", "maintainer")) && (
-        <button
-          type="button"
-          className="plain icon"
-          aria-label={`Delete ${of.name}`}
-          onClick={props.remove}
-        >
-          <Trash2 size={14} aria-hidden />
-        </button>
+        <IconButton icon={Trash2} does={`Delete ${of.name}`} run={props.remove} />
       )}
     </li>
   );

@@ -10,6 +10,7 @@ import {changed, kMostPicked, written} from "../../../lib/chosen";
 import {compared} from "../../../lib/differences";
 import {count, plural} from "../../../lib/format";
 import {canBeColumn, fieldsOf, inOrder} from "../../../lib/run_fields";
+import {IconButton} from "../../../ui/icon_button";
 import {type RunValues, keysOf, kMostFields, kMostValues, valuesOf} from "../ask";
 import {RunName, useKeysOfRuns} from "../columns";
 import type {ComparedRun} from "./index";
@@ -118,14 +119,11 @@ export function AxesBar(props: {axes: readonly string[]; set: (axes: string[]) =
       {axes.map((one) => (
         <span key={one} className={css.axis}>
           <span className="cut">{one}</span>
-          <button
-            type="button"
-            className="plain icon"
-            aria-label={`Take the axis ${one} away`}
-            onClick={() => set(axes.filter((other) => other !== one))}
-          >
-            <X size={14} aria-hidden />
-          </button>
+          <IconButton
+            icon={X}
+            does={`Take the axis ${one} away`}
+            run={() => set(axes.filter((other) => other !== one))}
+          />
         </span>
       ))}
       {axes.length < kMostFields && (
