@@ -1,7 +1,7 @@
 import {expect, test} from "vitest";
 
 import type {QuotaStatus} from "../api/client";
-import {barsOf, treeOf} from "./quotas";
+import {barsOf, takesOf, treeOf} from "./quotas";
 
 const status = (project: string, parent = "", more: object = {}): QuotaStatus =>
   ({
@@ -49,4 +49,38 @@ test("where there is no GPU none is told of", () => {
     "cpus",
     "memory",
   ]);
+});
+
+test("a job takes of its project, and of all above it that have a limit", () => {
+  const has = (project: string, parent: string, limit: object, used: object) =>
+    status(project, parent, {quota: {project, weight: 1, version: 0, limit}, used});
+  const all = [
+    has("vision", "lab", {gpus: 12}, {gpus: 10, cpus: 4}),
+    has("cars", "vision", {}, {gpus: 2}),
+    has("lab", "", {cpus: 64}, {gpus: 11, cpus: 8}),
+  ];
+  const check = {
+    project: "cars",
+    asks: {gpus: 3, cpus: 2, gpu_models: {H100: 3}},
+    used: {gpus: 2},
+    guaranteed: {gpus: 2},
+    limit: {memory_bytes: 1024},
+  };
+  const said = takesOf(check, all).map((one) => [
+    one.project,
+    ...one.rows.map((row) => `${row.name}: ${row.words}`),
+  ]);
+  expect(said).toEqual([
+    [
+      "cars",
+      "GPUs: 3 beside 2 of 2 guaranteed",
+      "CPUs: 2; no limit",
+      "Memory: 0 B beside 0 B of 1 KiB",
+      "H100: 3; no limit",
+    ],
+    ["vision", "GPUs: 3 beside 10 of 12"],
+    ["lab", "CPUs: 2 beside 8 of 64"],
+  ]);
+  // One may not see the projects above.
+  expect(takesOf(check, all.slice(1, 2)).map((one) => one.project)).toEqual(["cars"]);
 });

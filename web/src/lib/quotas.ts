@@ -1,6 +1,6 @@
 // Projects as a tree, and the bars of what each may have and has. Pure.
-import type {QuotaStatus} from "../api/client";
-import {kPlain, nameOfAmount, sayAmount, valueOf} from "./amounts";
+import type {QuotaStatus, Schemas} from "../api/client";
+import {type Amounts, kPlain, nameOfAmount, sayAmount, valueOf} from "./amounts";
 import type {Machine} from "./machines";
 import {toNumber} from "./format";
 import {type Leaf, inTree} from "./tree";
@@ -70,4 +70,47 @@ function barOf(what: string, status: QuotaStatus, supply: number): Bar {
     whole: Math.max(limit ?? supply, used, promised ?? 0),
     words: words.filter(Boolean).join(", "),
   };
+}
+
+// What a job would take of its project's quota, and of those above it that have a limit.
+export interface Take {
+  project: string;
+  rows: {what: string; name: string; asks: number; used: number; whole?: number; words: string}[];
+}
+
+function takeOf(
+  project: string,
+  asks: Amounts,
+  has: {used?: Amounts; limit?: Amounts; guaranteed?: Amounts},
+): Take {
+  const models = [asks, has.limit].flatMap((one) => Object.keys(one?.gpu_models ?? {}));
+  const rows = [...kPlain, ...new Set(models)].map((what) => {
+    const mine = valueOf(asks, what) ?? 0;
+    const used = valueOf(has.used, what) ?? 0;
+    const limit = valueOf(has.limit, what);
+    const whole = limit ?? valueOf(has.guaranteed, what);
+    const say = (value: number) => sayAmount(what, value);
+    const words =
+      whole === undefined
+        ? `${say(mine)}; no limit`
+        : `${say(mine)} beside ${say(used)} of ${say(whole)}${limit === undefined ? " guaranteed" : ""}`;
+    return {what, name: nameOfAmount(what), asks: mine, used, whole, words};
+  });
+  return {project, rows};
+}
+
+export function takesOf(check: Schemas["QuotaCheck"], all: readonly QuotaStatus[]): Take[] {
+  const own = takeOf(check.project, check.asks, check);
+  const takes = [{...own, rows: own.rows.filter((row) => row.asks > 0 || row.whole !== undefined)}];
+  const by = new Map(all.map((one) => [one.quota?.project ?? "", one]));
+  const seen = new Set<string>([check.project]); // a tree that is read while it changes has no end
+  for (let at = by.get(check.project)?.parent; at && !seen.has(at); at = by.get(at)?.parent) {
+    seen.add(at);
+    const above = by.get(at);
+    if (!above) break;
+    const {rows} = takeOf(at, check.asks, {used: above.used, limit: above.quota?.limit});
+    const bound = rows.filter((row) => row.asks > 0 && row.whole !== undefined);
+    if (bound.length > 0) takes.push({project: at, rows: bound});
+  }
+  return takes;
 }

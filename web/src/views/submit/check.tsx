@@ -4,7 +4,9 @@ import {keepPreviousData, useQuery} from "@tanstack/react-query";
 
 import {type Schemas, api, ask} from "../../api/client";
 import {say} from "../../app/errors";
-import {bytes, duration, toNumber} from "../../lib/format";
+import {quotas} from "../../app/queries";
+import {duration, toNumber} from "../../lib/format";
+import {takesOf} from "../../lib/quotas";
 import {Meter} from "../../ui/meter";
 import {Notice} from "../../ui/words";
 import {useSettled} from "../../ui/settled";
@@ -15,7 +17,6 @@ export interface Fault {
   line?: number;
   text: string;
 }
-type Amounts = Schemas["Amounts"];
 type Checked = Schemas["CheckResult"];
 
 const kPauseMs = 350;
@@ -104,50 +105,31 @@ function Start(props: {checked: Checked}) {
 
 function Takes(props: {checked: Checked}) {
   const {quota} = props.checked;
+  const all = useQuery(quotas());
   if (!quota?.asks) return null;
-  const rows = [
-    {
-      name: "GPUs",
-      of: (amounts?: Amounts) => amounts?.gpus,
-      text: (value: number) => String(Math.round(value * 100) / 100),
-    },
-    {
-      name: "CPUs",
-      of: (amounts?: Amounts) => amounts?.cpus,
-      text: (value: number) => String(Math.round(value * 100) / 100),
-    },
-    {name: "Memory", of: (amounts?: Amounts) => amounts?.memory_bytes, text: bytes},
-  ];
-  return (
-    <div className="stack">
-      <h3>Of the quota of {quota.project}</h3>
-      {rows.map(({name, of, text}) => {
-        const asks = toNumber(of(quota.asks) ?? 0);
-        const used = toNumber(of(quota.used) ?? 0);
-        const limit = of(quota.limit) ?? of(quota.guaranteed);
-        if (asks === 0 && limit === undefined) return null;
-        const words =
-          limit === undefined
-            ? `${text(asks)}; no limit`
-            : `${text(asks)} beside ${text(used)} of ${text(limit)}`;
-        return (
-          <div key={name}>
-            <p className="row">
-              <span className="grow">{name}</span> <span className="number">{words}</span>
-            </p>
-            {limit !== undefined && (
-              <Meter
-                label={`${name}: ${words}`}
-                whole={limit}
-                parts={[
-                  {value: used, kind: "reserved"},
-                  {value: asks, kind: used + asks > limit ? "borrowed" : undefined},
-                ]}
-              />
-            )}
-          </div>
-        );
-      })}
+  return takesOf(quota, all.data?.items ?? []).map((take, above) => (
+    <div key={take.project} className="stack">
+      <h3>
+        Of the quota of {take.project}
+        {above > 0 && <span className="muted"> above it</span>}
+      </h3>
+      {take.rows.map(({what, name, asks, used, whole, words}) => (
+        <div key={what}>
+          <p className="row">
+            <span className="grow">{name}</span> <span className="number">{words}</span>
+          </p>
+          {whole !== undefined && (
+            <Meter
+              label={`${name}: ${words}`}
+              whole={whole}
+              parts={[
+                {value: used, kind: "reserved"},
+                {value: asks, kind: used + asks > whole ? "borrowed" : undefined},
+              ]}
+            />
+          )}
+        </div>
+      ))}
     </div>
-  );
+  ));
 }
