@@ -1,6 +1,6 @@
-// Runs that were chosen, as the address keeps them: ids, and where a run's colour is not the one
-// that follows from its id, which it has. So a run keeps its colour when others come and go. Pure.
-import {type Slot, kSlots, slotOf} from "./colours";
+// Runs that were chosen, as the address keeps them: ids, and where a colour does not follow from
+// them, which each has. So a run keeps its colour when others come and go. Pure.
+import {type Slot, freeColour, kSlots, slotOf} from "./colours";
 
 export interface Picked {
   id: string;
@@ -18,11 +18,11 @@ export const asSlot = (slot: number): Slot => ({
 // Its own colour, or the next that is free: all twelve before the first dash.
 function free(id: string, taken: ReadonlySet<number>): number {
   const own = slotOf(id);
-  for (let dash = 0; dash < kAll / kSlots; dash += 1)
-    for (let step = 0; step < kSlots; step += 1) {
-      const slot = dash * kSlots + ((own + step) % kSlots);
-      if (!taken.has(slot)) return slot;
-    }
+  for (let dash = 0; dash < kAll; dash += kSlots) {
+    const mine = [...taken].filter((slot) => slot >= dash && slot < dash + kSlots);
+    const colour = freeColour(own, new Set(mine.map((slot) => slot - dash)));
+    if (colour !== undefined) return dash + colour;
+  }
   return own;
 }
 
@@ -43,9 +43,12 @@ export function picked(text: string | undefined): Picked[] {
   });
 }
 
+// Ids alone where their colours follow from them.
 export function written(all: readonly Picked[]): string | undefined {
-  const words = all.map(({id, slot}) => (slot === slotOf(id) ? id : `${id}~${slot}`));
-  return words.length > 0 ? words.join(".") : undefined;
+  if (all.length === 0) return undefined;
+  const ids = all.map((one) => one.id).join(".");
+  const follows = picked(ids).every((one, i) => one.slot === all[i]?.slot);
+  return follows ? ids : all.map(({id, slot}) => `${id}~${slot}`).join(".");
 }
 
 // Those that stay keep their colours.

@@ -1,6 +1,6 @@
 import {expect, test} from "vitest";
 
-import {kSlots, slots} from "./colours";
+import {freeColour, kSlots, slots} from "./colours";
 
 const ids = (n: number) => Array.from({length: n}, (_, i) => `01HZZ${i}`);
 
@@ -20,4 +20,13 @@ test("a run keeps its colour when others are chosen after it", () => {
   const few = slots(all.slice(0, 3));
   const more = slots(all);
   for (const id of all.slice(0, 3)) expect(more.get(id)).toEqual(few.get(id));
+});
+
+test("a colour that looks like one on the chart waits until there is no other", () => {
+  expect(freeColour(0, new Set())).toBe(0);
+  expect(freeColour(8, new Set([0]))).toBe(10); // 8 and 9 are near to 0
+  expect(freeColour(3, new Set([3]))).toBe(4);
+  const all = Array.from({length: kSlots}, (_, i) => i);
+  expect(freeColour(8, new Set(all.filter((one) => one !== 8)))).toBe(8);
+  expect(freeColour(8, new Set(all))).toBeUndefined();
 });

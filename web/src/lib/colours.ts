@@ -1,5 +1,6 @@
 // Colours of series. A run's colour follows from its id, so that it is the same in every view and
-// every tab; a run on the same chart whose slot is taken gets the next free one.
+// every tab; a run on the same chart whose slot is taken, or looks much like one that is, gets the
+// next that is free.
 
 export const kSlots = 12;
 const kLight = [
@@ -47,15 +48,41 @@ function hash(text: string): number {
 // The colour that a run has wherever nothing else has it.
 export const slotOf = (id: string): number => hash(id) % kSlots;
 
+// Colours less than 20 apart (CIEDE2000) in one of the themes: two lines of these are told apart
+// with care, so they do not lie on one chart while there are others.
+const kNear: [number, number][] = [
+  [0, 5],
+  [0, 8],
+  [0, 9],
+  [0, 11],
+  [1, 3],
+  [2, 7],
+  [2, 11],
+  [4, 11],
+  [6, 9],
+  [6, 11],
+  [9, 11],
+];
+const isNear = (a: number, b: number) =>
+  kNear.some(([one, other]) => (a === one && b === other) || (a === other && b === one));
+
+// `own`, or the next colour that is not taken nor near to one that is; else the next not taken.
+export function freeColour(own: number, taken: ReadonlySet<number>): number | undefined {
+  const free = Array.from({length: kSlots}, (_, step) => (own + step) % kSlots).filter(
+    (colour) => !taken.has(colour),
+  );
+  return free.find((colour) => ![...taken].some((other) => isNear(colour, other))) ?? free[0];
+}
+
 // A slot for each id, in the order given; the same ids in the same order give the same slots.
 export function slots(ids: readonly string[]): Map<string, Slot> {
   const taken = new Set<number>();
   const made = new Map<string, Slot>();
   for (const id of ids) {
     const round = Math.min(kDashes.length - 1, Math.floor(made.size / kSlots));
-    let colour = slotOf(id);
     if (made.size % kSlots === 0) taken.clear();
-    while (taken.has(colour)) colour = (colour + 1) % kSlots;
+    const own = slotOf(id);
+    const colour = freeColour(own, taken) ?? own;
     taken.add(colour);
     made.set(id, {colour, dash: round});
   }
