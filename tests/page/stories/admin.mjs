@@ -130,7 +130,7 @@ export const stories = {
     server.hearth("quota", "set", "speech", "--weight", "4");
     await story.go("/admin/audit");
     const row = rowOf(page, /quota.set/).first();
-    await row.getByText(/"weight":4/).waitFor();
+    await row.getByText(/weight 4/).waitFor();
     await page.getByLabel("What", {exact: true}).fill("user.added");
     await rowOf(page, /quota.set/).first().waitFor({state: "detached"});
     await rowOf(page, /user.added/).first().waitFor();

@@ -41,8 +41,9 @@ export const stories = {
     await story.go("/cluster/queue");
     await page.getByRole("row", {name: /big-1/}).getByText(/needs 8 GPUs/).waitFor();
     await page.getByRole("row", {name: /over-1/}).getByText(/limit of 4 GPUs/).waitFor();
-    const places = (await page.getByRole("row").getByRole("cell").first().page()
-      .locator("tbody tr td:first-child").allTextContents()).map(Number);
+    const rows = page.getByRole("table", {name: "Waiting"}).getByRole("row");
+    const places = [];
+    for (const row of (await rows.all()).slice(1)) places.push(Number(await row.getByRole("cell").first().textContent()));
     equal(places, places.map((_, i) => i + 1), "places");
   },
 

@@ -19,6 +19,7 @@ command: sleep 600
 resources: {cpus: 1, memory: 64MiB, gpus: ${gpus}}
 `;
 const kMostClicks = 15;
+const kManyWait = 620;  // the API gives 500 at once
 const kMostMs = 180_000;
 
 export const stories = {
@@ -92,5 +93,28 @@ roles:
     console.log(`  ${clicks} clicks, ${Math.round((Date.now() - began) / 1000)} s`);
     truth(clicks <= kMostClicks, `${clicks} clicks`);
     truth(Date.now() - began <= kMostMs, "it took too long");
+  },
+
+  "a queue of more than one page is shown whole": async (story, server) => {
+    for (const name of ["one", "two"]) server.hearth("node", "cordon", name);
+    const spec = {hearth: 1, name: "many", command: "true", resources: {cpus: 1, memory: "64MiB"}};
+    let made = 0;
+    const work = async () => {
+      while (made < kManyWait) {
+        made += 1;
+        await server.api("POST", "/api/v1/jobs", {spec});
+      }
+    };
+    await Promise.all(Array.from({length: 8}, work));
+    const page = await story.signIn();
+    await story.go("/cluster/queue");
+    const table = page.getByRole("table", {name: "Waiting"});
+    const rows = async () => Number(await table.getAttribute("aria-rowcount")) - 1;
+    await until(async () => (await rows()) >= kManyWait, "all that wait");
+    truth((await table.getByRole("row").count()) < 100, "rows out of sight are drawn");
+    await table.evaluate((box) => (box.scrollTop = box.scrollHeight));
+    const last = table.locator(`[aria-rowindex="${(await rows()) + 1}"]`);
+    await last.getByRole("link", {name: /^many-/}).waitFor();
+    await story.axe("a long queue");
   },
 };

@@ -8,6 +8,10 @@ export interface Said {
   fields: {path: string; line?: number; text: string; mend?: string}[];
 }
 
+// There is no such thing, or its name can be none.
+export const isGone = (error: unknown): boolean =>
+  error instanceof Refused && [400, 404, 410].includes(error.status);
+
 export function say(error: unknown): Said {
   if (error instanceof Refused) {
     const {problem} = error;

@@ -27,7 +27,7 @@ import {clock} from "../lib/format";
 import {IconButton} from "../ui/icon_button";
 import {Menu} from "../ui/menu";
 import {Page} from "../ui/page";
-import {Empty, Loading, Trouble} from "../ui/words";
+import {Empty, Loading, Trouble, WayOn} from "../ui/words";
 import {SignInAgain} from "../views/sign_in";
 import {useKeys} from "./keys";
 import {projects, status, whoami} from "./queries";
@@ -232,14 +232,7 @@ function HealthBar() {
 export function NotFound() {
   return (
     <Page title="Not there">
-      <Empty
-        title="There is no such view"
-        action={
-          <Link to="/" className="button">
-            Home
-          </Link>
-        }
-      >
+      <Empty title="There is no such view" action={<WayOn to="/" name="Home" />}>
         The address is wrong, or what it showed has been deleted.
       </Empty>
     </Page>

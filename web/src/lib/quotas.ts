@@ -90,10 +90,11 @@ function takeOf(
     const limit = valueOf(has.limit, what);
     const whole = limit ?? valueOf(has.guaranteed, what);
     const say = (value: number) => sayAmount(what, value);
+    const kind = limit === undefined ? " guaranteed" : "";
     const words =
       whole === undefined
         ? `${say(mine)}; no limit`
-        : `${say(mine)} beside ${say(used)} of ${say(whole)}${limit === undefined ? " guaranteed" : ""}`;
+        : `${say(mine)} beside ${say(used)} of ${say(whole)}${kind}`;
     return {what, name: nameOfAmount(what), asks: mine, used, whole, words};
   });
   return {project, rows};

@@ -1,6 +1,6 @@
 // The frame of a view: its heading with actions, its tabs, its body.
-import {Link} from "@tanstack/react-router";
-import {type ReactNode, useEffect} from "react";
+import {Link, useRouterState} from "@tanstack/react-router";
+import {type ReactNode, useEffect, useRef} from "react";
 
 import css from "./ui.module.css";
 
@@ -39,8 +39,15 @@ export function Tabs(props: {
   keep?: boolean; // what the address says besides
   tabs: {to: string; params?: object; name: ReactNode}[];
 }) {
+  // Where they are wider than the screen, the one that is shown is in sight.
+  const shown = useRouterState({select: (state) => state.location.pathname});
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const tab = nav.current?.querySelector("[aria-current]");
+    tab?.scrollIntoView({inline: "center", block: "nearest"});
+  }, [shown]);
   return (
-    <nav className={css.tabs} aria-label={props.label}>
+    <nav ref={nav} className={css.tabs} aria-label={props.label}>
       {props.tabs.map((tab) => (
         <Link
           key={tab.to}

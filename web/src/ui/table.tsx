@@ -50,6 +50,7 @@ interface Props<Row> {
   current?: string;
   cursor?: number; // the row one walks on by keys: kept in sight
   rowHeight?: number;
+  cardHeight?: number;
 }
 
 const kRow = 32;
@@ -108,7 +109,7 @@ function useColumnsInSight<Row>(props: Props<Row>, box: Box, choosing: number, p
 export function Table<Row>(props: Props<Row>) {
   const phone = usePhone();
   const box = useRef<HTMLDivElement>(null);
-  const height = phone ? kCard : (props.rowHeight ?? kRow);
+  const height = phone ? (props.cardHeight ?? kCard) : (props.rowHeight ?? kRow);
   const choosing = !props.chosen ? 0 : props.mark ? kChooseMarked : kChoose;
   const {items, high} = useRowsInSight(props, box, height);
   const {across, inSight} = useColumnsInSight(props, box, choosing, phone);

@@ -1,7 +1,8 @@
 // What a view says when it has no data to show: loading, empty, refused. These four differ, always.
+import {Link} from "@tanstack/react-router";
 import {type ReactNode, useEffect, useState} from "react";
 
-import {say} from "../app/errors";
+import {isGone, say} from "../app/errors";
 import {Copy} from "./copy";
 import css from "./ui.module.css";
 
@@ -37,8 +38,23 @@ export function Notice(props: {kind?: "bad" | "warn"; children: ReactNode; actio
   );
 }
 
-export function Trouble(props: {error: unknown; retry?: () => void}) {
+interface Way {
+  to: string;
+  name: string;
+}
+
+export function WayOn(props: Way & {params?: object}) {
+  return (
+    <Link to={props.to as never} params={(props.params ?? {}) as never} className="button">
+      {props.name}
+    </Link>
+  );
+}
+
+// `instead`: where one goes on when there is no such thing; to ask again would not bring it.
+export function Trouble(props: {error: unknown; retry?: () => void; instead?: Way}) {
   const said = say(props.error);
+  const gone = props.instead !== undefined && isGone(props.error);
   return (
     <div className={`${css.notice} ${css.bad}`} role="alert">
       <div className="grow">
@@ -59,7 +75,8 @@ export function Trouble(props: {error: unknown; retry?: () => void}) {
         )}
         {said.request_id && <small className="muted">request {said.request_id}</small>}
       </div>
-      {props.retry && (
+      {gone && <WayOn {...(props.instead as Way)} />}
+      {props.retry && !gone && (
         <button type="button" onClick={props.retry}>
           Try again
         </button>
@@ -82,6 +99,15 @@ export function Empty(props: {
       {props.command && <Command text={props.command} />}
       {props.action}
     </div>
+  );
+}
+
+// An address that names a part which a view does not have.
+export function NoPart(props: {of: string; way: Way & {params?: object}}) {
+  return (
+    <Empty title={`There is no such part of ${props.of}`} action={<WayOn {...props.way} />}>
+      The address is wrong; the parts that there are stand above.
+    </Empty>
   );
 }
 

@@ -92,9 +92,32 @@ function Media(props: {url: string; kind: string; artifact: ShownFile}) {
   if (source.error) return <Trouble error={source.error} />;
   if (!source.url) return <Loading what={props.artifact.path ?? "the file"} />;
   return props.kind === "image" ? (
-    <img className={css.image} src={source.url} alt={props.artifact.path ?? ""} />
+    <Picture url={source.url} name={props.artifact.path ?? ""} />
   ) : (
     <audio controls src={source.url} aria-label={props.artifact.path ?? ""} />
+  );
+}
+
+const kSmall = 256; // pixels: below it a picture is shown larger than it is, by a whole number
+
+function Picture(props: {url: string; name: string}) {
+  const [size, setSize] = useState<[number, number] | null>(null);
+  const by = size ? Math.max(1, Math.floor(kSmall / Math.max(...size, 1))) : 1;
+  return (
+    <figure className={css.picture}>
+      <img
+        className={css.image}
+        src={props.url}
+        alt={props.name}
+        style={size ? {width: size[0] * by} : undefined}
+        onLoad={({currentTarget: {naturalWidth, naturalHeight}}) =>
+          setSize([naturalWidth, naturalHeight])
+        }
+      />
+      <figcaption className="muted">
+        {size && `${size[0]} × ${size[1]} pixels${by > 1 ? `, shown ${by} times as large` : ""}`}
+      </figcaption>
+    </figure>
   );
 }
 

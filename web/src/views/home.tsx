@@ -1,12 +1,13 @@
 // What runs, what waits and why, what failed, and how full the machines are.
-import {useQuery} from "@tanstack/react-query";
+import {keepPreviousData, useQuery} from "@tanstack/react-query";
 import {Link} from "@tanstack/react-router";
 import {useEffect, useState} from "react";
 
-import {type Job, type Listed, api, ask} from "../api/client";
-import {cluster, quotas, whoami} from "../app/queries";
+import {type Job, type Listed, type Run, api, ask} from "../api/client";
+import {cluster, quotas} from "../app/queries";
 import {useProject} from "../app/search";
-import {plural, toNumber} from "../lib/format";
+import {count, plural, short, toNumber} from "../lib/format";
+import {inOrder} from "../lib/run_fields";
 import {Meter} from "../ui/meter";
 import {Page} from "../ui/page";
 import {State} from "../ui/state";
@@ -17,7 +18,10 @@ import {JobName} from "./job_name";
 
 const kMost = 8; // of each list
 const kFields =
-  "id,name,project,owner,state,reason,failure,created_at,started_at,finished_at,stop_asked_at";
+  "id,run_id,name,project,owner,state,reason,failure," +
+  "created_at,started_at,finished_at,stop_asked_at";
+const kSoonMs = 5000; // values of runs that go on
+const kMostValues = 2; // of a run
 
 function useJobs(filter: string, project: string | undefined) {
   return useQuery({
@@ -30,9 +34,33 @@ function useJobs(filter: string, project: string | undefined) {
   });
 }
 
+// What the runs of these jobs measured last, by run: "step 812 · loss 0.31".
+function useLatest(jobs: readonly Job[]): ReadonlyMap<string, string> {
+  const ids = jobs.map((job) => job.run_id ?? "").filter(Boolean);
+  const {data} = useQuery({
+    queryKey: ["runs", "home", ids],
+    enabled: ids.length > 0,
+    refetchInterval: kSoonMs,
+    placeholderData: keepPreviousData,
+    queryFn: async ({signal}) => {
+      const query = {filter: `id in (${ids.join(", ")})`, fields: "id,metrics", limit: kMost};
+      const page = await ask(api.GET("/api/v1/runs", {params: {query}, signal}));
+      return (page as unknown as Listed<Run>).items;
+    },
+  });
+  return new Map((data ?? []).map((run) => [run.id, latestOf(run)]));
+}
+
+function latestOf(run: Pick<Run, "metrics">): string {
+  const all = run.metrics ?? {};
+  const keys = inOrder(Object.keys(all)).slice(0, kMostValues);
+  const step = Math.max(...keys.map((key) => all[key]?.step ?? 0));
+  const values = keys.map((key) => `${key} ${short(all[key]?.value)}`);
+  return keys.length === 0 ? "" : [`step ${count(step)}`, ...values].join(" · ");
+}
+
 export function Home() {
   const project = useProject();
-  const me = useQuery(whoami());
   const seen = useLastLook();
   const running = useJobs("state in (preparing, running, saving)", project);
   const waiting = useJobs("state = queued", project);
@@ -87,12 +115,6 @@ export function Home() {
         <aside className={css.side}>
           <ClusterStrip />
           <QuotaStrip />
-          {me.data && (
-            <p className="muted">
-              Signed in as {me.data.user}
-              {me.data.admin ? ", an admin" : ""}.
-            </p>
-          )}
         </aside>
       </div>
     </Page>
@@ -135,6 +157,7 @@ function Jobs(props: {
   seen?: string; // what ended after it is new to the reader
 }) {
   const {data, isPending} = props.query;
+  const latest = useLatest((data?.items ?? []).filter((job) => job.state === "running"));
   const fresh = (data?.items ?? []).filter((job) => (job.finished_at ?? "") > (props.seen ?? "~"));
   return (
     <section className="card" aria-label={props.title}>
@@ -152,21 +175,24 @@ function Jobs(props: {
       {isPending && <Loading what="jobs" />}
       {data && data.items.length === 0 && <p className="muted">{props.none}</p>}
       <ul>
-        {data?.items.map((job) => (
-          <li key={job.id} className={css.job}>
-            <span className={css.what}>
-              <JobName job={job} /> <State state={job.state} />
-            </span>
-            <span className={css.news}>{newsOf(job)}</span>
-            <span className="muted nowrap">
-              {job.finished_at ? (
-                <Time at={job.finished_at} />
-              ) : (
-                <Elapsed from={job.started_at || job.created_at} />
-              )}
-            </span>
-          </li>
-        ))}
+        {data?.items.map((job) => {
+          const news = newsOf(job) || latest.get(job.run_id ?? "");
+          return (
+            <li key={job.id} className={css.job}>
+              <span className={css.what}>
+                <JobName job={job} /> <State state={job.state} />
+              </span>
+              {news && <span className={css.news}>{news}</span>}
+              <span className={`muted nowrap ${css.when}`}>
+                {job.finished_at ? (
+                  <Time at={job.finished_at} />
+                ) : (
+                  <Elapsed from={job.started_at || job.created_at} />
+                )}
+              </span>
+            </li>
+          );
+        })}
       </ul>
     </section>
   );

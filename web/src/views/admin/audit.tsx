@@ -4,6 +4,7 @@ import {Link} from "@tanstack/react-router";
 
 import {type Listed, type Schemas, api, ask} from "../../api/client";
 import {type Search, useProject, useView} from "../../app/search";
+import {inWords} from "../../lib/changes";
 import {useRows} from "../../ui/list";
 import {useSettled} from "../../ui/settled";
 import {type Column, Table} from "../../ui/table";
@@ -14,6 +15,7 @@ import css from "./admin.module.css";
 type Event = Schemas["Event"];
 const kPage = 200;
 const kPauseMs = 300;
+const kCard = 80; // three lines
 const kSince = [
   ["", "ever"],
   ["1h", "the last hour"],
@@ -52,8 +54,7 @@ function Who(props: {event: Event}) {
   );
 }
 
-const changed = (event: Event): string =>
-  event.changed === undefined || event.changed === null ? "" : JSON.stringify(event.changed);
+const changed = (event: Event): string => inWords(event.changed);
 
 const kColumns: Column<Event>[] = [
   {key: "time", head: "When", width: "118px", cell: (event) => <Time at={event.time} />},
@@ -65,11 +66,7 @@ const kColumns: Column<Event>[] = [
     key: "changed",
     head: "Changed",
     width: "minmax(160px, 2fr)",
-    cell: (event) => (
-      <span className={css.changed} title={changed(event)}>
-        {changed(event)}
-      </span>
-    ),
+    cell: (event) => <span title={changed(event)}>{changed(event)}</span>,
   },
 ];
 
@@ -127,16 +124,17 @@ export default function Audit() {
           id={(event) => String(event.seq)}
           columns={kColumns}
           more={more}
+          cardHeight={kCard}
           card={(event) => (
             <>
               <div className="row">
                 <span className="cut grow">{event.kind}</span> <Time at={event.time} />
               </div>
               <div className="row muted">
-                <Who event={event} />
-                <span className="grow cut">{event.project}</span>
+                <Who event={event} /> <span className="cut grow">{event.project}</span>
                 <Thing event={event} />
               </div>
+              <div className="muted cut">{changed(event)}</div>
             </>
           )}
         />

@@ -6,7 +6,7 @@ import {Suspense, lazy} from "react";
 
 import {whoami} from "../../app/queries";
 import {Page, Tabs} from "../../ui/page";
-import {Empty, Loading} from "../../ui/words";
+import {Loading, NoPart} from "../../ui/words";
 import {Projects} from "./projects";
 
 const Users = lazy(() => import("./users"));
@@ -58,7 +58,9 @@ export function Admin() {
         {tab === "audit" && <Audit />}
         {tab === "webhooks" && <Deliveries />}
         {tab === "server" && <Server />}
-        {!(tab in kTabs) && <Empty title="There is no such part of the administration" />}
+        {!(tab in kTabs) && (
+          <NoPart of="the administration" way={{to: "/admin", name: "Its projects"}} />
+        )}
       </Suspense>
     </Page>
   );

@@ -10,6 +10,7 @@ import {ChoiceField, TextField} from "../../ui/inputs";
 import {Ask} from "../../ui/ask";
 import {Confirm} from "../../ui/dialog";
 import {Fact, Facts, Page} from "../../ui/page";
+import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
 import {Loading, Trouble} from "../../ui/words";
 import css from "./admin.module.css";
@@ -42,7 +43,13 @@ export function ProjectPage() {
       heading={heading}
       actions={project && grades.may(name, "admin") && <Delete name={name} />}
     >
-      {query.error && <Trouble error={query.error} retry={() => void query.refetch()} />}
+      {query.error && (
+        <Trouble
+          error={query.error}
+          retry={() => void query.refetch()}
+          instead={{to: "/admin", name: "All projects"}}
+        />
+      )}
       {query.isPending && !query.error && <Loading what="the project" />}
       {project && (
         <div className="stack">
@@ -111,44 +118,37 @@ function Members(props: {project: string; writes: boolean}) {
         </p>
       )}
       {all.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>User</th>
-              <th>Role</th>
-              <th>Since</th>
-            </tr>
-          </thead>
-          <tbody>
-            {all.map((member) => (
-              <tr key={member.id}>
-                <td>{member.user}</td>
-                <td>
-                  {writes ? (
-                    <select
-                      aria-label={`Role of ${member.user}`}
-                      value={member.role}
-                      disabled={set.isPending}
-                      onChange={(event) =>
-                        set.mutate({user: member.user, role: event.target.value as Grade})
-                      }
-                    >
-                      {kRoles.map(([role]) => (
-                        <option key={role}>{role}</option>
-                      ))}
-                      <option value="none">none: take the role away</option>
-                    </select>
-                  ) : (
-                    member.role
-                  )}
-                </td>
-                <td>
-                  <Time at={member.created_at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          label="Members, as a table"
+          rows={all}
+          id={(member) => member.id ?? ""}
+          columns={[
+            {name: "User", is: "title", cell: (member) => member.user},
+            {
+              name: "Role",
+              is: "title",
+              cell: (member) =>
+                writes ? (
+                  <select
+                    aria-label={`Role of ${member.user}`}
+                    value={member.role}
+                    disabled={set.isPending}
+                    onChange={(event) =>
+                      set.mutate({user: member.user, role: event.target.value as Grade})
+                    }
+                  >
+                    {kRoles.map(([role]) => (
+                      <option key={role}>{role}</option>
+                    ))}
+                    <option value="none">none: take the role away</option>
+                  </select>
+                ) : (
+                  member.role
+                ),
+            },
+            {name: "Since", cell: (member) => <Time at={member.created_at} />},
+          ]}
+        />
       )}
       {adding && <AddMember project={project} close={() => setAdding(false)} />}
     </section>

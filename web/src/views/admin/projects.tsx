@@ -10,9 +10,9 @@ import {useWrite} from "../../app/write";
 import {inTree} from "../../lib/tree";
 import {Ask} from "../../ui/ask";
 import {ChoiceField, TextField} from "../../ui/inputs";
+import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
 import {Empty, Loading, Trouble} from "../../ui/words";
-import css from "./admin.module.css";
 
 type Project = Schemas["Project"];
 const kStep = 20; // pixels that a project stands behind the one above it
@@ -56,36 +56,28 @@ function Tree(props: {all: Project[]}) {
     (one) => one.parent,
   );
   return (
-    <div className={css.scroll} tabIndex={0} role="region" aria-label="Projects">
-      <table>
-        <thead>
-          <tr>
-            <th>Project</th>
-            <th>Below</th>
-            <th>What it is</th>
-            <th>Made by</th>
-            <th>Made</th>
-          </tr>
-        </thead>
-        <tbody>
-          {tree.map(({thing: project, depth}) => (
-            <tr key={project.id}>
-              <td style={{paddingLeft: depth * kStep}}>
-                <Link to={"/admin/projects/$name" as never} params={{name: project.name} as never}>
-                  {project.name}
-                </Link>
-              </td>
-              <td>{project.parent}</td>
-              <td>{project.description}</td>
-              <td>{project.created_by}</td>
-              <td>
-                <Time at={project.created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label="Projects"
+      rows={tree}
+      id={({thing}) => thing.id ?? ""}
+      columns={[
+        {
+          name: "Project",
+          is: "title",
+          cell: ({thing, depth}) => (
+            <span style={{paddingLeft: depth * kStep}}>
+              <Link to={"/admin/projects/$name" as never} params={{name: thing.name} as never}>
+                {thing.name}
+              </Link>
+            </span>
+          ),
+        },
+        {name: "Below", cell: ({thing}) => thing.parent},
+        {name: "What it is", cell: ({thing}) => thing.description},
+        {name: "Made by", cell: ({thing}) => thing.created_by},
+        {name: "Made", cell: ({thing}) => <Time at={thing.created_at} />},
+      ]}
+    />
   );
 }
 

@@ -7,6 +7,7 @@ import {useWrite} from "../../app/write";
 import {Ask} from "../../ui/ask";
 import {Confirm} from "../../ui/dialog";
 import {TextField} from "../../ui/inputs";
+import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
 import {Command, Trouble} from "../../ui/words";
 
@@ -47,47 +48,30 @@ export function Secrets(props: {project: string; reads: boolean; writes: boolean
         </>
       )}
       {all.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>By</th>
-              <th>Set</th>
-              {writes && (
-                <th>
-                  <span className="unseen">Actions</span>
-                </th>
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {all.map((secret) => (
-              <tr key={secret.id}>
-                <td>
-                  <code>{secret.name}</code>
-                </td>
-                <td>{secret.created_by}</td>
-                <td>
-                  <Time at={secret.updated_at} />
-                </td>
-                {writes && (
-                  <td className="actions">
-                    <button type="button" onClick={() => setSetting(secret.name)}>
-                      Set again…
-                    </button>{" "}
-                    <button
-                      type="button"
-                      className="danger"
-                      onClick={() => setDeleting(secret.name)}
-                    >
-                      Delete…
-                    </button>
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          label="Secrets, as a table"
+          rows={all}
+          id={(secret) => secret.id ?? ""}
+          columns={[
+            {name: "Name", is: "title", cell: (secret) => <code>{secret.name}</code>},
+            {name: "By", cell: (secret) => secret.created_by},
+            {name: "Set", cell: (secret) => <Time at={secret.updated_at} />},
+            writes && {
+              name: "Actions",
+              is: "actions",
+              cell: (secret) => (
+                <>
+                  <button type="button" onClick={() => setSetting(secret.name)}>
+                    Set again…
+                  </button>{" "}
+                  <button type="button" className="danger" onClick={() => setDeleting(secret.name)}>
+                    Delete…
+                  </button>
+                </>
+              ),
+            },
+          ]}
+        />
       )}
       {setting !== null && (
         <SetSecret project={project} name={setting} close={() => setSetting(null)} />

@@ -10,9 +10,9 @@ import {secondsOf} from "../../lib/spans";
 import {Ask} from "../../ui/ask";
 import {Confirm} from "../../ui/dialog";
 import {ChoiceField, TextField} from "../../ui/inputs";
+import {PlainTable} from "../../ui/plain_table";
 import {Time, useNow} from "../../ui/time";
 import {Empty, Loading, Notice, Trouble} from "../../ui/words";
-import css from "./admin.module.css";
 import {Once} from "./once";
 import {kRoles} from "./roles";
 
@@ -79,50 +79,49 @@ function List(props: {tokens: Token[]}) {
   const [asked, setAsked] = useState<Token | null>(null);
   const now = useNow();
   return (
-    <div className={css.scroll} tabIndex={0} role="region" aria-label="Tokens">
-      <table>
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>User</th>
-            <th>Project</th>
-            <th>At most</th>
-            <th>Made</th>
-            <th>Ends</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.tokens.map((token) => (
-            <tr key={token.id}>
-              <td>{token.name}</td>
-              <td>{token.user}</td>
-              <td>{token.project || <span className="muted">all of the user&apos;s</span>}</td>
-              <td>
-                {token.role === "none" ? <span className="muted">as its user</span> : token.role}
-              </td>
-              <td>
-                <Time at={token.created_at} />
-              </td>
-              <td>
-                {token.expires_at ? <Time at={token.expires_at} /> : "never"}
-                {token.expires_at && Date.parse(token.expires_at) < now && (
-                  <span className="bad"> is over</span>
-                )}
-              </td>
-              <td className="actions">
-                <button type="button" className="danger" onClick={() => setAsked(token)}>
-                  Revoke…
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <PlainTable
+        label="Tokens"
+        rows={props.tokens}
+        id={(token) => token.id ?? ""}
+        columns={[
+          {name: "Name", is: "title", cell: (token) => token.name},
+          {name: "User", cell: (token) => token.user},
+          {
+            name: "Project",
+            cell: (token) => token.project || <span className="muted">all of the user&apos;s</span>,
+          },
+          {
+            name: "At most",
+            cell: (token) =>
+              token.role === "none" ? <span className="muted">as its user</span> : token.role,
+          },
+          {name: "Made", cell: (token) => <Time at={token.created_at} />},
+          {name: "Ends", cell: (token) => <Ends token={token} now={now} />},
+          {
+            name: "Actions",
+            is: "actions",
+            cell: (token) => (
+              <button type="button" className="danger" onClick={() => setAsked(token)}>
+                Revoke…
+              </button>
+            ),
+          },
+        ]}
+      />
       {asked && <Revoke token={asked} close={() => setAsked(null)} />}
-    </div>
+    </>
+  );
+}
+
+function Ends(props: {token: Token; now: number}) {
+  const ends = props.token.expires_at;
+  if (!ends) return "never";
+  return (
+    <span>
+      <Time at={ends} />
+      {Date.parse(ends) < props.now && <span className="bad"> is over</span>}
+    </span>
   );
 }
 

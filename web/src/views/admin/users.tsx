@@ -8,10 +8,10 @@ import {useWrite} from "../../app/write";
 import {Ask} from "../../ui/ask";
 import {Confirm} from "../../ui/dialog";
 import {ChoiceField, TextField, YesField} from "../../ui/inputs";
+import {PlainTable} from "../../ui/plain_table";
 import {State} from "../../ui/state";
 import {Time} from "../../ui/time";
 import {Loading, Notice, Trouble} from "../../ui/words";
-import css from "./admin.module.css";
 import {Once} from "./once";
 import {kRoles} from "./roles";
 
@@ -37,7 +37,7 @@ export default function Users() {
   if (query.error) return <Trouble error={query.error} retry={() => void query.refetch()} />;
   if (!query.data) return <Loading what="users" />;
   return (
-    <div className={`stack ${css.narrow}`}>
+    <div className="stack">
       {admin ? (
         <div className="row">
           <span className="grow" />
@@ -48,32 +48,38 @@ export default function Users() {
       ) : (
         <Notice>Only admins of this server see and add other users.</Notice>
       )}
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="Users">
-        <table>
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>State</th>
-              <th>Rights</th>
-              <th>Since</th>
-              <th>
-                <span className="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {(query.data.items ?? []).map((user) => (
-              <Row
-                key={user.id}
+      <PlainTable
+        label="Users"
+        rows={query.data.items ?? []}
+        id={(user) => user.id ?? ""}
+        columns={[
+          {name: "Name", is: "title", cell: (user) => user.name},
+          {
+            name: "State",
+            is: "title",
+            cell: (user) =>
+              user.disabled ? (
+                <State state="cancelled" word="disabled" />
+              ) : (
+                <State state="open" word="may sign in" />
+              ),
+          },
+          {name: "Rights", cell: (user) => (user.admin ? "admin of everything" : "by project")},
+          {name: "Since", cell: (user) => <Time at={user.created_at} />},
+          {
+            name: "Actions",
+            is: "actions",
+            cell: (user) => (
+              <Actions
                 user={user}
                 admin={admin}
                 mine={user.name === me.data?.user}
                 show={setLink}
               />
-            ))}
-          </tbody>
-        </table>
-      </div>
+            ),
+          },
+        ]}
+      />
       {adding && <Add close={() => setAdding(false)} show={setLink} />}
       {link && (
         <Once title={`A link for ${link.user}`} secret={link.link} close={() => setLink(null)}>
@@ -85,7 +91,7 @@ export default function Users() {
   );
 }
 
-function Row(props: {user: User; admin: boolean; mine: boolean; show: (link: Link) => void}) {
+function Actions(props: {user: User; admin: boolean; mine: boolean; show: (link: Link) => void}) {
   const {user, admin, mine, show} = props;
   const [asked, setAsked] = useState(false);
   const link = useWrite(
@@ -105,61 +111,47 @@ function Row(props: {user: User; admin: boolean; mine: boolean; show: (link: Lin
     () => setAsked(false),
   );
   return (
-    <tr>
-      <td>{user.name}</td>
-      <td>
-        {user.disabled ? (
-          <State state="cancelled" word="disabled" />
-        ) : (
-          <State state="open" word="may sign in" />
-        )}
-      </td>
-      <td>{user.admin ? "admin of everything" : "by project"}</td>
-      <td>
-        <Time at={user.created_at} />
-      </td>
-      <td className="actions">
-        {(admin || mine) && !user.disabled && (
-          <button
-            type="button"
-            aria-label={`Link for ${user.name}`}
-            disabled={link.isPending}
-            onClick={() => link.mutate()}
-          >
-            Link<span className="wide"> for {user.name}</span>
-          </button>
-        )}{" "}
-        {admin && !user.disabled && (
-          <button
-            type="button"
-            className="danger"
-            aria-label={`Disable ${user.name}…`}
-            onClick={() => setAsked(true)}
-          >
-            Disable<span className="wide"> {user.name}</span>…
-          </button>
-        )}
-        {admin && user.disabled && (
-          <button type="button" disabled={change.isPending} onClick={() => change.mutate()}>
-            Enable {user.name}
-          </button>
-        )}
-        {link.error && <Trouble error={link.error} />}
-        {asked && (
-          <Confirm
-            title={`Disable ${user.name}`}
-            action="Disable"
-            busy={change.isPending}
-            run={() => change.mutate()}
-            close={() => setAsked(false)}
-          >
-            {user.name} is signed out, and every token of theirs is refused. Jobs go on; this can be
-            taken back.
-            {change.error && <Trouble error={change.error} />}
-          </Confirm>
-        )}
-      </td>
-    </tr>
+    <>
+      {(admin || mine) && !user.disabled && (
+        <button
+          type="button"
+          aria-label={`Sign-in link for ${user.name}`}
+          disabled={link.isPending}
+          onClick={() => link.mutate()}
+        >
+          Sign-in link
+        </button>
+      )}{" "}
+      {admin && !user.disabled && (
+        <button
+          type="button"
+          className="danger"
+          aria-label={`Disable ${user.name}…`}
+          onClick={() => setAsked(true)}
+        >
+          Disable…
+        </button>
+      )}
+      {admin && user.disabled && (
+        <button type="button" disabled={change.isPending} onClick={() => change.mutate()}>
+          Enable {user.name}
+        </button>
+      )}
+      {link.error && <Trouble error={link.error} />}
+      {asked && (
+        <Confirm
+          title={`Disable ${user.name}`}
+          action="Disable"
+          busy={change.isPending}
+          run={() => change.mutate()}
+          close={() => setAsked(false)}
+        >
+          {user.name} is signed out, and every token of theirs is refused. Jobs go on; this can be
+          taken back.
+          {change.error && <Trouble error={change.error} />}
+        </Confirm>
+      )}
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ import {cluster, status} from "../../app/queries";
 import {count, plural} from "../../lib/format";
 import {totalsOf} from "../../lib/machines";
 import {Page, Tabs} from "../../ui/page";
-import {Empty, Loading, Trouble} from "../../ui/words";
+import {Loading, NoPart, Trouble} from "../../ui/words";
 import {Machines} from "./machines";
 
 const Queue = lazy(() => import("./queue"));
@@ -49,6 +49,7 @@ export function Cluster() {
     <Page
       title="Cluster"
       heading={heading}
+      whole={tab === "queue"}
       tabs={<Tabs label="Parts of the cluster" tabs={names} />}
     >
       {query.error && !query.data && (
@@ -57,12 +58,16 @@ export function Cluster() {
       {query.isPending && !query.error && <Loading what="the machines" />}
       {query.data && (
         <Suspense fallback={<Loading what={tab} />}>
-          {tab === "machines" && <Machines machines={machines} lent={server?.lent} />}
+          {tab === "machines" && (
+            <Machines machines={machines} queued={waiting} lent={server?.lent} />
+          )}
           {tab === "queue" && <Queue />}
           {tab === "pools" && <Pools machines={machines} />}
           {tab === "reservations" && <Reservations machines={machines} />}
           {tab === "what-if" && <WhatIf machines={machines} />}
-          {!(tab in kTabs) && <Empty title="There is no such part of the cluster" />}
+          {!(tab in kTabs) && (
+            <NoPart of="the cluster" way={{to: "/cluster", name: "Its machines"}} />
+          )}
         </Suspense>
       )}
     </Page>

@@ -4,11 +4,12 @@ import {Link, useParams} from "@tanstack/react-router";
 
 import {cluster} from "../../app/queries";
 import {bytes, percent, plural, short, toNumber} from "../../lib/format";
-import {type Held, type Machine, gpusOf, modelsOf, nameOf, stateOf} from "../../lib/machines";
+import {type Machine, gpusOf, modelsOf, nameOf, stateOf} from "../../lib/machines";
 import {Fact, Facts, Page} from "../../ui/page";
+import {PlainTable} from "../../ui/plain_table";
 import {State} from "../../ui/state";
 import {Time, useNow} from "../../ui/time";
-import {Empty, Loading, Notice, Trouble} from "../../ui/words";
+import {Empty, Loading, Notice, Trouble, WayOn} from "../../ui/words";
 import css from "./cluster.module.css";
 import {type Use, gpuSample, useUse} from "./data";
 import {Amounts, Gpus, JobOf} from "./machine_card";
@@ -35,7 +36,10 @@ export function MachinePage() {
       )}
       {query.isPending && !query.error && <Loading what="the machine" />}
       {query.data && !machine && (
-        <Empty title={`There is no machine ${name}`}>
+        <Empty
+          title={`There is no machine ${name}`}
+          action={<WayOn to="/cluster" name="All machines" />}
+        >
           It was renamed or taken away; what ran there says so.
         </Empty>
       )}
@@ -95,58 +99,49 @@ function Inside(props: {machine: Machine}) {
 }
 
 function GpuTable(props: {machine: Machine; use: Use}) {
+  const rows = gpusOf(props.machine).map(({gpu, holders, given}) => {
+    const first = holders[0];
+    const sample = first && gpuSample(props.use.of(first), first, gpu.uuid);
+    return {gpu, holders, given, sample};
+  });
   return (
     <section className="card" aria-label="GPUs">
       <h2>GPUs</h2>
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="GPUs, as a table">
-        <table>
-          <thead>
-            <tr>
-              <th className="number">GPU</th>
-              <th>Model</th>
-              <th>Held by</th>
-              <th className="number">given</th>
-              <th className="number">busy</th>
-              <th className="number">memory</th>
-              <th className="number">°C</th>
-              <th>Cell, link</th>
-              <th>UUID</th>
-            </tr>
-          </thead>
-          <tbody>
-            {gpusOf(props.machine).map(({gpu, holders, given}) => {
-              const first = holders[0];
-              const sample = first && gpuSample(props.use.of(first), first, gpu.uuid);
-              return (
-                <tr key={gpu.uuid}>
-                  <td className="number">{gpu.index}</td>
-                  <td>{gpu.model}</td>
-                  <td>
-                    {!gpu.healthy && <span className="bad">{gpu.problem || "fails"} </span>}
-                    {gpu.healthy && holders.length === 0 && <span className="muted">free</span>}
-                    {holders.map((task) => (
-                      <span key={`${task.task_id} ${task.rank}`}>
-                        <JobOf task={task} />{" "}
-                      </span>
-                    ))}
-                  </td>
-                  <td className="number">{percent(given, 1)}</td>
-                  <td className="number">{rounded(sample?.percent, "%")}</td>
-                  <td className="number nowrap">
-                    {sample?.memory !== undefined && `${bytes(sample.memory)} of `}
-                    {bytes(gpu.memory_bytes)}
-                  </td>
-                  <td className="number">{rounded(sample?.celsius)}</td>
-                  <td>{[gpu.numa, gpu.link].filter(Boolean).join(", ")}</td>
-                  <td>
-                    <code>{gpu.uuid}</code>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="GPUs, as a table"
+        rows={rows}
+        id={({gpu}) => gpu.uuid ?? ""}
+        columns={[
+          {name: "GPU", is: "title", cell: ({gpu}) => gpu.index},
+          {name: "Model", is: "title", cell: ({gpu}) => gpu.model},
+          {
+            name: "Held by",
+            cell: ({gpu, holders}) => (
+              <span>
+                {!gpu.healthy && <span className="bad">{gpu.problem || "fails"} </span>}
+                {gpu.healthy && holders.length === 0 && <span className="muted">free</span>}
+                {holders.map((task) => (
+                  <span key={`${task.task_id} ${task.rank}`}>
+                    <JobOf task={task} />{" "}
+                  </span>
+                ))}
+              </span>
+            ),
+          },
+          {name: "Given", number: true, cell: ({given}) => percent(given, 1)},
+          {name: "Busy", number: true, cell: ({sample}) => rounded(sample?.percent, "%")},
+          {
+            name: "Memory",
+            number: true,
+            cell: ({gpu, sample}) =>
+              (sample?.memory === undefined ? "" : `${bytes(sample.memory)} of `) +
+              bytes(gpu.memory_bytes),
+          },
+          {name: "°C", number: true, cell: ({sample}) => rounded(sample?.celsius)},
+          {name: "Cell, link", cell: ({gpu}) => [gpu.numa, gpu.link].filter(Boolean).join(", ")},
+          {name: "UUID", cell: ({gpu}) => <code>{gpu.uuid}</code>},
+        ]}
+      />
     </section>
   );
 }
@@ -155,55 +150,42 @@ const rounded = (value: number | undefined, unit = "") =>
   value === undefined ? "" : `${Math.round(value)}${unit}`;
 
 function Tasks(props: {machine: Machine; use: Use}) {
-  const tasks = props.machine.tasks ?? [];
+  const {use} = props;
+  const rows = (props.machine.tasks ?? []).map((task) => ({task, used: use.of(task)}));
   return (
     <section className="card" aria-label="Tasks">
-      <h2>{tasks.length > 0 ? plural(tasks.length, "task") : "Nothing runs here"}</h2>
-      {tasks.length > 0 && (
-        <div className={css.scroll} tabIndex={0} role="region" aria-label="Tasks, as a table">
-          <table>
-            <thead>
-              <tr>
-                <th>Job</th>
-                <th>Task</th>
-                <th>Project</th>
-                <th>Owner</th>
-                <th className="number">GPUs</th>
-                <th className="number">CPUs</th>
-                <th className="number">used</th>
-                <th className="number">Memory</th>
-                <th className="number">used</th>
-              </tr>
-            </thead>
-            <tbody>
-              {tasks.map((task) => (
-                <TaskRow key={`${task.task_id} ${task.role} ${task.rank}`} task={task} {...props} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+      <h2>{rows.length > 0 ? plural(rows.length, "task") : "Nothing runs here"}</h2>
+      {rows.length > 0 && (
+        <PlainTable
+          label="Tasks, as a table"
+          rows={rows}
+          id={({task}) => `${task.task_id} ${task.role} ${task.rank}`}
+          columns={[
+            {name: "Job", is: "title", cell: ({task}) => <JobOf task={task} />},
+            {
+              name: "Task",
+              is: "title",
+              cell: ({task}) => task.job_id && `${task.role} ${task.rank}`,
+            },
+            {name: "Project", cell: ({task}) => task.project},
+            {name: "Owner", cell: ({task}) => use.owner(task.job_id ?? "")},
+            {
+              name: "GPUs",
+              number: true,
+              cell: ({task}) => short(toNumber(task.gpu_share) * (task.gpus?.length ?? 0)),
+            },
+            {name: "CPUs", number: true, cell: ({task}) => short(task.cpus)},
+            {name: "CPUs used", number: true, cell: ({used}) => used?.cpus?.toFixed(2)},
+            {name: "Memory", number: true, cell: ({task}) => bytes(task.memory_bytes)},
+            {
+              name: "Memory used",
+              number: true,
+              cell: ({used}) => (used?.memory === undefined ? "" : bytes(used.memory)),
+            },
+          ]}
+        />
       )}
     </section>
-  );
-}
-
-function TaskRow(props: {task: Held; use: Use}) {
-  const {task, use} = props;
-  const used = use.of(task);
-  return (
-    <tr>
-      <td>
-        <JobOf task={task} />
-      </td>
-      <td>{task.job_id && `${task.role} ${task.rank}`}</td>
-      <td>{task.project}</td>
-      <td>{use.owner(task.job_id ?? "")}</td>
-      <td className="number">{short(toNumber(task.gpu_share) * (task.gpus?.length ?? 0))}</td>
-      <td className="number">{short(task.cpus)}</td>
-      <td className="number">{used?.cpus === undefined ? "" : used.cpus.toFixed(2)}</td>
-      <td className="number nowrap">{bytes(task.memory_bytes)}</td>
-      <td className="number nowrap">{used?.memory === undefined ? "" : bytes(used.memory)}</td>
-    </tr>
   );
 }
 

@@ -18,7 +18,7 @@ import {AmountsOf} from "./amount";
 const kRackHigh = 180; // of a rack that is not drawn yet, about
 const kDrawn = 50; // machines that are drawn in sight or not
 
-export function Machines(props: {machines: Machine[]; lent?: string}) {
+export function Machines(props: {machines: Machine[]; queued: number; lent?: string}) {
   const [view, change] = useView();
   const now = useNow();
   const use = useUse(props.machines);
@@ -38,7 +38,12 @@ export function Machines(props: {machines: Machine[]; lent?: string}) {
       <section className={css.sums} aria-label="Sums">
         <AmountsOf machines={props.machines} use={use} />
       </section>
-      {queue.data && queue.data.items.length > 0 && <FirstWaiting jobs={queue.data.items} />}
+      {queue.data && queue.data.items.length > 0 && (
+        <FirstWaiting
+          jobs={queue.data.items}
+          total={queue.data.next_cursor ? props.queued : queue.data.items.length}
+        />
+      )}
       <div className="row wrap" role="toolbar" aria-label="Machines">
         <input
           type="search"

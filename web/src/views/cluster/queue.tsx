@@ -1,37 +1,68 @@
 // What waits, in the order in which the scheduler looks at it, and why.
 import {queryOptions, useQuery} from "@tanstack/react-query";
 import {Link} from "@tanstack/react-router";
+import {useMemo} from "react";
 
 import {type Job, type Listed, api, ask} from "../../api/client";
 import {useProject} from "../../app/search";
-import {duration, plural, toNumber} from "../../lib/format";
+import {count, duration, plural, toNumber} from "../../lib/format";
+import {type Column, Table} from "../../ui/table";
 import {Elapsed} from "../../ui/time";
-import {Empty, Loading, Notice, Trouble} from "../../ui/words";
+import {Empty, Loading, Notice, Trouble, WayOn} from "../../ui/words";
 import {gpusOf} from "../job_facts";
 import {JobName} from "../job_name";
 import css from "./cluster.module.css";
 
-const kMost = 500; // that wait and are looked at
+const kPage = 500; // jobs of one answer
+const kMost = 20_000; // that wait and are looked at
 const kFirst = 3; // told beside the machines
 const kFields = "id,name,project,owner,state,priority,reason,created_at,spec";
+const kSoonMs = 15_000; // reasons change without an event
+const kLaterMs = 60_000; // beyond the first page, which is long
+const kRow = 68; // three lines of why
+const kCard = 156; // five of them
 
-// All of the projects that one may see: the queue is one.
+async function page(signal: AbortSignal, cursor?: string): Promise<Listed<Job>> {
+  const query = {
+    filter: "state = queued",
+    order_by: "created_at",
+    limit: kPage,
+    fields: kFields,
+    cursor,
+  };
+  return (await ask(api.GET("/api/v1/jobs", {params: {query}, signal}))) as unknown as Listed<Job>;
+}
+
+// The first of all projects that one may see: the queue is one.
 export const waiting = () =>
   queryOptions({
     queryKey: ["jobs", "queue"],
-    refetchInterval: 15_000, // reasons change without an event
+    refetchInterval: kSoonMs,
     queryFn: async ({signal}) => {
-      const query = {
-        filter: "state = queued",
-        order_by: "created_at",
-        limit: kMost,
-        fields: kFields,
-      };
-      const page = await ask(api.GET("/api/v1/jobs", {params: {query}, signal}));
-      const {items, next_cursor} = page as unknown as Listed<Job>;
+      const {items, next_cursor} = await page(signal);
       return {items: inOrder(items), next_cursor};
     },
   });
+
+// Those beyond the first page, one page after another. Events do not ask for them anew: where so
+// many wait, there is one each moment.
+function useRest(cursor?: string) {
+  return useQuery({
+    queryKey: ["waiting", "rest"],
+    enabled: Boolean(cursor),
+    refetchInterval: kLaterMs,
+    queryFn: async ({signal}) => {
+      const items: Job[] = [];
+      let next = cursor;
+      while (next && items.length < kMost - kPage) {
+        const answer = await page(signal, next);
+        items.push(...answer.items);
+        next = answer.next_cursor;
+      }
+      return {items, next_cursor: next};
+    },
+  });
+}
 
 // Each reason says how many are before it. Those that cannot start by waiting have no place.
 const placeOf = (job: Job): number => {
@@ -46,75 +77,128 @@ export function inOrder(jobs: readonly Job[]): Job[] {
   });
 }
 
+const kColumns: Column<Job>[] = [
+  {key: "place", head: "Place", width: "52px", number: true, cell: (job) => placeText(job)},
+  {key: "job", head: "Job", width: "minmax(110px, 1fr)", cell: (job) => <JobName job={job} />},
+  {
+    key: "why",
+    head: "Why it waits, and what would start it",
+    width: "minmax(280px, 4fr)",
+    cell: (job) => <Why job={job} />,
+  },
+  {key: "gpus", head: "GPUs", width: "48px", number: true, cell: (job) => gpusOf(job.spec)},
+  {key: "priority", head: "Priority", width: "60px", number: true, cell: (job) => job.priority},
+  {
+    key: "project",
+    head: "Project",
+    width: "minmax(70px, 0.6fr)",
+    cell: (job) => <span title={job.project}>{job.project}</span>,
+  },
+  {
+    key: "owner",
+    head: "Owner",
+    width: "minmax(60px, 0.5fr)",
+    cell: (job) => <span title={job.owner}>{job.owner}</span>,
+  },
+  {
+    key: "waits",
+    head: "Waits",
+    width: "76px",
+    number: true,
+    cell: (job) => <Elapsed from={job.created_at} />,
+  },
+];
+
 export default function Queue() {
   const query = useQuery(waiting());
+  const first = query.data;
+  const rest = useRest(first?.next_cursor);
   const project = useProject();
-  if (query.error && !query.data)
+  const all = useMemo(() => {
+    const more = first?.next_cursor ? (rest.data?.items ?? []) : [];
+    const known = new Set(first?.items.map((job) => job.id));
+    return inOrder([...(first?.items ?? []), ...more.filter((job) => !known.has(job.id))]);
+  }, [first, rest.data]);
+  const shown = useMemo(
+    () => all.filter((job) => !project || job.project === project),
+    [all, project],
+  );
+  if (query.error && !first)
     return <Trouble error={query.error} retry={() => void query.refetch()} />;
-  if (!query.data) return <Loading what="the queue" />;
-  const shown = query.data.items.filter((job) => !project || job.project === project);
-  if (shown.length === 0)
+  if (!first) return <Loading what="the queue" />;
+  const coming = first.next_cursor !== undefined && first.next_cursor !== "" && !rest.data;
+  if (shown.length === 0 && !coming)
     return (
       <Empty
-        title={query.data.items.length > 0 ? "Nothing of this project waits" : "Nothing waits"}
+        title={all.length > 0 ? "Nothing of this project waits" : "Nothing waits"}
+        action={<WayOn to="/jobs" name="All jobs" />}
       >
-        {query.data.items.length > 0
-          ? `${plural(query.data.items.length, "job")} of other projects wait.`
+        {all.length > 0
+          ? `${plural(all.length, "job")} of other projects wait.`
           : "Each job that was submitted has begun."}
       </Empty>
     );
   return (
-    <div className="stack">
-      {query.data.next_cursor && (
-        <Notice kind="warn">{`More than ${kMost} jobs wait; these came first.`}</Notice>
+    <>
+      {rest.error && <Trouble error={rest.error} retry={() => void rest.refetch()} />}
+      {coming && !rest.error && (
+        <p className={`muted ${css.note}`} role="status">
+          {`The ${count(first.items.length)} that wait longest; the others are on their way.`}
+        </p>
       )}
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="Waiting">
-        <table className={css.queue}>
-          <thead>
-            <tr>
-              <th className="number">Place</th>
-              <th>Job</th>
-              <th>Why it waits, and what would start it</th>
-              <th className="number">GPUs</th>
-              <th className="number">Priority</th>
-              <th>Project</th>
-              <th>Owner</th>
-              <th className="number">Waits</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((job) => (
-              <Row key={job.id} job={job} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </div>
+      {rest.data?.next_cursor && (
+        <Notice kind="warn">
+          {`More than ${count(kMost)} jobs wait; the newest are not shown.`}
+        </Notice>
+      )}
+      <Table
+        label="Waiting"
+        rows={shown}
+        id={(job) => job.id}
+        columns={kColumns}
+        rowHeight={kRow}
+        cardHeight={kCard}
+        card={(job) => <Card job={job} />}
+      />
+    </>
   );
 }
 
-function Row(props: {job: Job}) {
-  const {job} = props;
+function placeText(job: Job): string {
   const place = placeOf(job);
+  return Number.isFinite(place) ? count(place + 1) : "–";
+}
+
+function Why(props: {job: Job}) {
+  const {job} = props;
+  const {text = "", mend = ""} = job.reason ?? {};
   return (
-    <tr>
-      <td className="number">{Number.isFinite(place) ? place + 1 : "–"}</td>
-      <td className={css.who}>
+    <span className={css.why} title={[text, mend].filter(Boolean).join(" ")}>
+      {text}
+      {mend && <span className="muted"> {mend}</span>}
+      <Starts job={job} />
+    </span>
+  );
+}
+
+function Card(props: {job: Job}) {
+  const {job} = props;
+  const gpus = gpusOf(job.spec);
+  return (
+    <>
+      <div className="row">
+        <span className="number muted">{placeText(job)}</span>
         <JobName job={job} />
-      </td>
-      <td className={css.why}>
-        {job.reason?.text}
-        {job.reason?.mend && <span className="muted"> {job.reason.mend}</span>}
-        <Starts job={job} />
-      </td>
-      <td className="number">{gpusOf(job.spec)}</td>
-      <td className="number">{job.priority}</td>
-      <td>{job.project}</td>
-      <td>{job.owner}</td>
-      <td className="number">
+        <span className="grow" />
         <Elapsed from={job.created_at} />
-      </td>
-    </tr>
+      </div>
+      <Why job={job} />
+      <div className="muted cut">
+        {[gpus > 0 && plural(gpus, "GPU"), job.project, job.owner, `priority ${job.priority}`]
+          .filter(Boolean)
+          .join(" · ")}
+      </div>
+    </>
   );
 }
 
@@ -125,12 +209,12 @@ function Starts(props: {job: Job}) {
 }
 
 // Beside the machines: the head of the queue.
-export function FirstWaiting(props: {jobs: Job[]}) {
+export function FirstWaiting(props: {jobs: Job[]; total: number}) {
   return (
     <section className="card" aria-label="Waiting">
       <div className="row">
         <h2 className="grow">Waiting</h2>
-        <Link to={"/cluster/queue" as never}>all {props.jobs.length}</Link>
+        <Link to={"/cluster/queue" as never}>all {count(props.total)}</Link>
       </div>
       <ol>
         {props.jobs.slice(0, kFirst).map((job, i) => (

@@ -12,6 +12,7 @@ import {Ask} from "../../ui/ask";
 import {Confirm} from "../../ui/dialog";
 import {ChoiceField, TextField} from "../../ui/inputs";
 import {Picks} from "../../ui/picks";
+import {PlainTable} from "../../ui/plain_table";
 import {State} from "../../ui/state";
 import {Time, useNow} from "../../ui/time";
 import {Empty, Loading, Trouble} from "../../ui/words";
@@ -67,56 +68,44 @@ export default function Reservations(props: {machines: Machine[]}) {
 function List(props: {all: Reservation[]; admin: boolean; end: (one: Reservation) => void}) {
   const now = useNow();
   return (
-    <div className={css.scroll} tabIndex={0} role="region" aria-label="Reservations, as a table">
-      <table>
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>What for</th>
-            <th>Machines</th>
-            <th>From</th>
-            <th>Until</th>
-            <th>Now</th>
-            <th>Made by</th>
-            {props.admin && (
-              <th>
-                <span className="unseen">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {props.all.map((one) => (
-            <tr key={one.id}>
-              <td>{one.name}</td>
-              <td>
-                <State
-                  state={one.maintenance ? "maintenance" : "reserved"}
-                  word={one.maintenance ? "maintenance" : `for ${one.projects?.join(", ")}`}
-                />
-                {one.reason && <span className="muted"> {one.reason}</span>}
-              </td>
-              <td>{one.pool ? `all of the pool ${one.pool}` : one.nodes?.join(", ")}</td>
-              <td>
-                <Time at={one.from} />
-              </td>
-              <td>
-                <Time at={one.until} />
-              </td>
-              <td>{phaseOf(one, now)}</td>
-              <td>{one.created_by}</td>
-              {props.admin && (
-                <td className="actions">
-                  <button type="button" className="danger" onClick={() => props.end(one)}>
-                    End…
-                  </button>
-                </td>
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label="Reservations, as a table"
+      rows={props.all}
+      id={(one) => one.id ?? ""}
+      columns={[
+        {name: "Name", is: "title", cell: (one) => one.name},
+        {
+          name: "What for",
+          is: "title",
+          cell: (one) => (
+            <span className="row wrap">
+              <State
+                state={one.maintenance ? "maintenance" : "reserved"}
+                word={one.maintenance ? "maintenance" : `for ${one.projects?.join(", ")}`}
+              />
+              {one.reason && <span className="muted">{one.reason}</span>}
+            </span>
+          ),
+        },
+        {
+          name: "Machines",
+          cell: (one) => (one.pool ? `all of the pool ${one.pool}` : one.nodes?.join(", ")),
+        },
+        {name: "From", cell: (one) => <Time at={one.from} />},
+        {name: "Until", cell: (one) => <Time at={one.until} />},
+        {name: "Now", cell: (one) => phaseOf(one, now)},
+        {name: "Made by", cell: (one) => one.created_by},
+        props.admin && {
+          name: "Actions",
+          is: "actions",
+          cell: (one) => (
+            <button type="button" className="danger" onClick={() => props.end(one)}>
+              End…
+            </button>
+          ),
+        },
+      ]}
+    />
   );
 }
 

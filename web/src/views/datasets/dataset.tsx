@@ -9,7 +9,7 @@ import {type Search, useView} from "../../app/search";
 import {useDelete} from "../../app/write";
 import {Confirm} from "../../ui/dialog";
 import {Page, Tabs} from "../../ui/page";
-import {Empty, Loading, Notice, Trouble} from "../../ui/words";
+import {Empty, Loading, NoPart, Notice, Trouble} from "../../ui/words";
 import {PickVersion} from "../pick_version";
 import {StoredFiles} from "../stored_files";
 import {Versions} from "./versions";
@@ -90,11 +90,23 @@ export function DatasetPage() {
         />
       }
     >
-      {error && !dataset.data && <Trouble error={error} retry={() => void dataset.refetch()} />}
+      {error && !dataset.data && (
+        <Trouble
+          error={error}
+          retry={() => void dataset.refetch()}
+          instead={{to: "/datasets", name: "All datasets"}}
+        />
+      )}
       {(dataset.isPending || versions.isPending) && !error && <Loading what="the dataset" />}
       {dataset.data && versions.data && all.length === 0 && <Empty title="It has no version" />}
       {dataset.data && version && (
         <Suspense fallback={<Loading what={tab} />}>
+          {!(tab in kTabs) && (
+            <NoPart
+              of="a dataset"
+              way={{to: "/datasets/$dataset", params: {dataset: name}, name: "Its versions"}}
+            />
+          )}
           {tab === "versions" && <Versions dataset={dataset.data} all={all} project={project} />}
           {tab === "files" && <Files version={version} />}
           {tab === "lineage" && (

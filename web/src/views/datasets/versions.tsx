@@ -5,6 +5,7 @@ import {useView} from "../../app/search";
 import {bytes, count} from "../../lib/format";
 import {Copy} from "../../ui/copy";
 import {Fact, Facts} from "../../ui/page";
+import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
 import {Command} from "../../ui/words";
 import {Aliases} from "../models/aliases";
@@ -15,27 +16,32 @@ export function Versions(props: {dataset: Dataset; all: DatasetVersion[]; projec
   const {dataset, all} = props;
   return (
     <div className={css.columns}>
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="Versions">
-        <table className={css.versions}>
-          <thead>
-            <tr>
-              <th className="number">Version</th>
-              <th>Tags</th>
-              <th className="number">Files</th>
-              <th className="number">Size</th>
-              <th>Where</th>
-              <th>By</th>
-              <th>Made</th>
-              <th>Digest</th>
-            </tr>
-          </thead>
-          <tbody>
-            {all.map((version) => (
-              <Row key={version.number} version={version} dataset={dataset} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="Versions"
+        rows={all}
+        id={(version) => String(version.number)}
+        columns={[
+          {
+            name: "Version",
+            is: "title",
+            cell: (version) => <FilesLink dataset={dataset} version={version} />,
+          },
+          {
+            name: "Tags",
+            is: "title",
+            cell: (version) => <Aliases of={dataset.tags} version={version.number} />,
+          },
+          {name: "Files", number: true, cell: (version) => count(version.file_count)},
+          {name: "Size", number: true, cell: (version) => bytes(version.size_bytes)},
+          {
+            name: "Where",
+            cell: (version) => (version.in_place ? <code>{version.in_place}</code> : "stored here"),
+          },
+          {name: "By", cell: (version) => version.created_by},
+          {name: "Made", cell: (version) => <Time at={version.created_at} />},
+          {name: "Digest", cell: (version) => <Digest of={version.manifest_digest ?? ""} />},
+        ]}
+      />
       <aside className="stack">
         <Use {...props} />
         <section className="card" aria-label="About it">
@@ -53,36 +59,26 @@ export function Versions(props: {dataset: Dataset; all: DatasetVersion[]; projec
   );
 }
 
-function Row(props: {version: DatasetVersion; dataset: Dataset}) {
-  const {version, dataset} = props;
-  const digest = version.manifest_digest ?? "";
+function FilesLink(props: {dataset: Dataset; version: DatasetVersion}) {
+  const {number} = props.version;
   return (
-    <tr>
-      <td className="number">
-        <Link
-          to={"/datasets/$dataset/files" as never}
-          params={{dataset: dataset.name} as never}
-          search={((old: object) => ({...old, version: String(version.number)})) as never}
-          aria-label={`Files of version ${version.number}`}
-        >
-          {version.number}
-        </Link>
-      </td>
-      <td>
-        <Aliases of={dataset.tags} version={version.number} />
-      </td>
-      <td className="number">{count(version.file_count)}</td>
-      <td className="number nowrap">{bytes(version.size_bytes)}</td>
-      <td>{version.in_place ? <code>{version.in_place}</code> : "stored here"}</td>
-      <td>{version.created_by}</td>
-      <td>
-        <Time at={version.created_at} />
-      </td>
-      <td className="nowrap">
-        <code title={digest}>{digest.slice(0, 15)}</code>
-        <Copy text={digest} what="digest" />
-      </td>
-    </tr>
+    <Link
+      to={"/datasets/$dataset/files" as never}
+      params={{dataset: props.dataset.name} as never}
+      search={((old: object) => ({...old, version: String(number)})) as never}
+      aria-label={`Files of version ${number}`}
+    >
+      {number}
+    </Link>
+  );
+}
+
+function Digest(props: {of: string}) {
+  return (
+    <span className={css.digest}>
+      <code title={props.of}>{props.of.slice(0, 15)}</code>
+      <Copy text={props.of} what="digest" />
+    </span>
   );
 }
 

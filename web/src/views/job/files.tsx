@@ -4,11 +4,14 @@ import {Link} from "@tanstack/react-router";
 
 import {type Job, api, ask} from "../../api/client";
 import {run as runQuery} from "../../app/queries";
-import {bytes} from "../../lib/format";
+import {bytes, count} from "../../lib/format";
+import {PlainTable} from "../../ui/plain_table";
 import {kEnded} from "../../ui/state";
 import {Time} from "../../ui/time";
 import {Trouble} from "../../ui/words";
 import {Artifacts} from "../artifacts";
+
+const kDigest = "sha256:".length + 12; // letters that are shown
 
 export default function Files(props: {job: Job}) {
   const {job} = props;
@@ -56,43 +59,36 @@ function Checkpoints(props: {job: Job}) {
     <section className="card" aria-label="Checkpoints">
       <h2>Checkpoints</h2>
       {restore.error && <Trouble error={restore.error} />}
-      <table>
-        <thead>
-          <tr>
-            <th className="number">Step</th>
-            <th className="number">Size</th>
-            <th>Saved</th>
-            <th>Digest</th>
-            <th>
-              <span className="unseen">what can be done with it</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((one) => (
-            <tr key={one.id}>
-              <td className="number">{one.step}</td>
-              <td className="number nowrap">{bytes(one.size_bytes)}</td>
-              <td>
-                <Time at={one.created_at} />
-              </td>
-              <td>
-                <code>{one.manifest_digest?.slice(0, 19)}</code>
-              </td>
-              <td className="actions">
-                <button
-                  type="button"
-                  disabled={!over || restore.isPending}
-                  title={over ? undefined : "once the job has ended"}
-                  onClick={() => restore.mutate(one.id ?? "")}
-                >
-                  Go on from here
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable
+        label="Checkpoints, as a table"
+        rows={all}
+        id={(one) => one.id ?? ""}
+        columns={[
+          {name: "Step", number: true, cell: (one) => count(one.step)},
+          {name: "Size", number: true, cell: (one) => bytes(one.size_bytes)},
+          {name: "Saved", is: "title", cell: (one) => <Time at={one.created_at} />},
+          {
+            name: "Digest",
+            cell: (one) => (
+              <code title={one.manifest_digest}>{one.manifest_digest?.slice(0, kDigest)}</code>
+            ),
+          },
+          {
+            name: "what can be done with it",
+            is: "actions",
+            cell: (one) => (
+              <button
+                type="button"
+                disabled={!over || restore.isPending}
+                title={over ? undefined : "once the job has ended"}
+                onClick={() => restore.mutate(one.id ?? "")}
+              >
+                Go on from here
+              </button>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }

@@ -10,7 +10,7 @@ import {job as jobQuery} from "../../app/queries";
 import {Confirm} from "../../ui/dialog";
 import {Page, Tabs} from "../../ui/page";
 import {State, kEnded} from "../../ui/state";
-import {Loading, Trouble} from "../../ui/words";
+import {Loading, NoPart, Trouble} from "../../ui/words";
 import {Overview} from "./overview";
 
 const Log = part(() => import("./log"));
@@ -73,10 +73,19 @@ export function JobPage() {
         />
       }
     >
-      {query.error && !job && <Trouble error={query.error} retry={() => void query.refetch()} />}
+      {query.error && !job && (
+        <Trouble
+          error={query.error}
+          retry={() => void query.refetch()}
+          instead={{to: "/jobs", name: "All jobs"}}
+        />
+      )}
       {query.isPending && !query.error && <Loading what="the job" />}
       {job && (
         <Suspense fallback={<Loading what={tab} />}>
+          {!(tab in kTabs) && (
+            <NoPart of="a job" way={{to: "/jobs/$job", params: {job: id}, name: "Its overview"}} />
+          )}
           {tab === "overview" && <Overview job={job} />}
           {tab === "log" && <Log job={job} />}
           {tab === "metrics" && <Metrics job={job} />}

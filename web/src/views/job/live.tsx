@@ -6,6 +6,7 @@ import {type Job, api, ask} from "../../api/client";
 import {say} from "../../app/errors";
 import {short, toNumber} from "../../lib/format";
 import type {Mark} from "../../ui/chart";
+import {PlainTable} from "../../ui/plain_table";
 import {kEnded} from "../../ui/state";
 import {Time} from "../../ui/time";
 import {type Param, liveParams} from "../job_facts";
@@ -56,34 +57,20 @@ export function LiveParameters(props: {job: Job}) {
         {items.length > 0 && (
           <details>
             <summary>{items.length === 1 ? "1 change" : `${items.length} changes`}</summary>
-            <div className={css.scroll}>
-              <table>
-                <thead>
-                  <tr>
-                    <th>Parameter</th>
-                    <th className="number">From</th>
-                    <th className="number">To</th>
-                    <th>Asked by</th>
-                    <th>At</th>
-                    <th className="number">In force from step</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {items.map((one, i) => (
-                    <tr key={i}>
-                      <td>{one.name}</td>
-                      <td className="number">{text(one.before)}</td>
-                      <td className="number">{text(one.value)}</td>
-                      <td>{one.asked_by}</td>
-                      <td>
-                        <Time at={one.asked_at} />
-                      </td>
-                      <td className="number">{one.step ?? "not yet"}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <PlainTable
+              label="Changes, as a table"
+              rows={items}
+              id={(one) => `${one.name} ${one.asked_at}`}
+              dense
+              columns={[
+                {name: "Parameter", is: "title", cell: (one) => one.name},
+                {name: "From", number: true, cell: (one) => text(one.before)},
+                {name: "To", number: true, cell: (one) => text(one.value)},
+                {name: "Asked by", cell: (one) => one.asked_by},
+                {name: "At", cell: (one) => <Time at={one.asked_at} />},
+                {name: "In force from step", number: true, cell: (one) => one.step ?? "not yet"},
+              ]}
+            />
           </details>
         )}
       </div>

@@ -7,7 +7,9 @@ import {type Job, api, ask} from "../../api/client";
 import {run as runQuery} from "../../app/queries";
 import {say} from "../../app/errors";
 import {bytes, clock, duration, plural, seconds_between, short, toNumber} from "../../lib/format";
+import {inOrder} from "../../lib/run_fields";
 import {Fact, Facts} from "../../ui/page";
+import {PlainTable} from "../../ui/plain_table";
 import {State, kEnded} from "../../ui/state";
 import {Time, useNow} from "../../ui/time";
 import {Notice, Trouble} from "../../ui/words";
@@ -17,6 +19,7 @@ import css from "./job.module.css";
 import {LiveParameters, useMarks} from "./live";
 
 const kCharts = 4;
+const kLatest = 12; // values
 
 export function Overview(props: {job: Job}) {
   const {job} = props;
@@ -35,7 +38,7 @@ export function Overview(props: {job: Job}) {
           <section aria-label="Metrics" className="stack">
             <RunCharts
               runs={[{id: job.run_id ?? "", label: job.name}]}
-              keys={firstKeys(keys)}
+              keys={inOrder(keys).slice(0, kCharts)}
               live={!over}
               marks={marks}
             />
@@ -98,28 +101,27 @@ export function Overview(props: {job: Job}) {
         {run.data && keys.length > 0 && (
           <section className="card" aria-label="Latest values">
             <h2>Latest values</h2>
-            <Facts>
-              {firstKeys(keys, 12).map((key) => {
-                const one = run.data?.metrics?.[key];
-                return (
-                  one && (
-                    <Fact key={key} name={key}>
-                      {short(one.value)} <span className="muted">step {one.step}</span>
-                    </Fact>
-                  )
-                );
-              })}
-            </Facts>
+            <PlainTable
+              label="Latest values, as a table"
+              rows={inOrder(keys).slice(0, kLatest)}
+              id={(key) => key}
+              dense
+              columns={[
+                {name: "Metric", is: "title", cell: (key) => key},
+                {
+                  name: "Last",
+                  is: "title",
+                  number: true,
+                  cell: (key) => short(run.data?.metrics?.[key]?.value),
+                },
+                {name: "Step", number: true, cell: (key) => run.data?.metrics?.[key]?.step},
+              ]}
+            />
           </section>
         )}
       </aside>
     </div>
   );
-}
-
-const rank = (key: string) => (/loss/i.test(key) ? 0 : /acc/i.test(key) ? 1 : 2);
-function firstKeys(keys: string[], most = kCharts): string[] {
-  return [...keys].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b)).slice(0, most);
 }
 
 function asks(job: Job): string {
@@ -160,7 +162,7 @@ function Cause(props: {job: Job}) {
       {(failure.lines?.length ?? 0) > 0 && (
         <pre className={css.lines}>{failure.lines?.join("\n")}</pre>
       )}
-      <p className="row wrap">
+      <div className="row wrap">
         <Link
           to={"/jobs/$job/log" as never}
           params={{job: props.job.id} as never}
@@ -176,10 +178,10 @@ function Cause(props: {job: Job}) {
           Again with changes
         </Link>
         <span className="muted">
-          {failure.class}
+          kind of failure: {failure.class}
           {failure.rank > 0 ? `, rank ${failure.rank}` : ""}
         </span>
-      </p>
+      </div>
     </section>
   );
 }
@@ -322,51 +324,46 @@ function Tasks(props: {job: Job}) {
           </label>
         )}
       </div>
-      <div className={css.scroll}>
-        <table>
-          <thead>
-            <tr>
-              <th className="number">Rank</th>
-              <th>Role</th>
-              <th>State</th>
-              <th>Machine</th>
-              <th>GPUs</th>
-              <th>Try</th>
-              <th>Log</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((task) => (
-              <tr key={task.id}>
-                <td className="number">{task.rank}</td>
-                <td>{task.role}</td>
-                <td>
-                  <State state={task.state} />
-                  {task.failure?.text ? ` ${task.failure.text}` : ""}
-                </td>
-                <td>{task.node}</td>
-                <td className="mono">{task.gpus?.length || ""}</td>
-                <td>{task.attempt_number}</td>
-                <td>
-                  <Link
-                    to={"/jobs/$job/log" as never}
-                    params={{job: job.id} as never}
-                    search={
-                      ((old: object) => ({
-                        ...old,
-                        rank: String(task.rank),
-                        attempt: String(task.attempt_number),
-                      })) as never
-                    }
-                  >
-                    log
-                  </Link>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="Tasks, as a table"
+        rows={shown}
+        id={(task) => task.id ?? ""}
+        columns={[
+          {name: "Rank", is: "title", number: true, cell: (task) => task.rank},
+          {name: "Role", is: "title", cell: (task) => task.role},
+          {
+            name: "State",
+            is: "title",
+            cell: (task) => (
+              <span className="row wrap">
+                <State state={task.state} /> {task.failure?.text}
+              </span>
+            ),
+          },
+          {name: "Machine", cell: (task) => task.node},
+          {name: "GPUs", number: true, cell: (task) => task.gpus?.length || ""},
+          {name: "Try", number: true, cell: (task) => task.attempt_number},
+          {
+            name: "Log",
+            is: "actions",
+            cell: (task) => (
+              <Link
+                to={"/jobs/$job/log" as never}
+                params={{job: job.id} as never}
+                search={
+                  ((old: object) => ({
+                    ...old,
+                    rank: String(task.rank),
+                    attempt: String(task.attempt_number),
+                  })) as never
+                }
+              >
+                log
+              </Link>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }

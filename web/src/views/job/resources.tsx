@@ -103,20 +103,27 @@ function useSamples(job: Job) {
   return {tasks, samples, count: mine.length};
 }
 
-function seriesOf(kind: Kind, all: Schemas["ChartSeries"][], job: Job): Series[] {
+const labelOf = (key: string) =>
+  key
+    .replace(/^system\//, "")
+    .replace(/\/(gpu\.\d+)?.*$/, " $1")
+    .trim();
+
+// A task, and each of its GPUs, has one colour in all charts.
+type Slots = ReturnType<typeof slots>;
+const slotsOf = (all: Schemas["ChartSeries"][]): Slots =>
+  slots([...new Set(all.map((one) => labelOf(one.key ?? "")))]);
+
+function seriesOf(kind: Kind, all: Schemas["ChartSeries"][], slot: Slots, job: Job): Series[] {
   const found = all.filter((one) => kind.key.test(one.key ?? "") && (one.x?.length ?? 0) > 0);
-  const slot = slots(found.map((one) => one.key ?? ""));
   const made = found.map((one): Series => {
     const key = one.key ?? "";
     const drawn = line({...one, x: one.last_x});
     return {
       ...(kind.of ? kind.of(drawn) : drawn),
       id: key,
-      label: key
-        .replace(/^system\//, "")
-        .replace(/\/(gpu\.\d+)?.*$/, " $1")
-        .trim(),
-      slot: slot.get(key) ?? {colour: 0, dash: 0},
+      label: labelOf(key),
+      slot: slot.get(labelOf(key)) ?? {colour: 0, dash: 0},
     };
   });
   const roles = Object.values(job.spec?.roles ?? {});
@@ -143,13 +150,13 @@ export default function Resources(props: {job: Job}) {
   const [view, change] = useView();
   const range = rangeOf(view);
   const {tasks, samples, count} = useSamples(job);
-  const charts = useMemo(
-    () =>
-      kKinds
-        .map((kind) => ({kind, series: seriesOf(kind, samples.data?.series ?? [], job)}))
-        .filter(({series}) => series.length > 0),
-    [samples.data, job.id],
-  );
+  const charts = useMemo(() => {
+    const all = samples.data?.series ?? [];
+    const slot = slotsOf(all);
+    return kKinds
+      .map((kind) => ({kind, series: seriesOf(kind, all, slot, job)}))
+      .filter(({series}) => series.length > 0);
+  }, [samples.data, job.id]);
   const error = tasks.error ?? samples.error;
   if (error) return <Trouble error={error} />;
   if (tasks.isPending || (samples.isPending && count > 0)) return <Loading what="samples" />;

@@ -6,7 +6,7 @@ import {Suspense, lazy} from "react";
 import {type Schemas, api, ask} from "../../api/client";
 import {useView} from "../../app/search";
 import {Page, Tabs} from "../../ui/page";
-import {Empty, Loading, Trouble} from "../../ui/words";
+import {Empty, Loading, NoPart, Trouble} from "../../ui/words";
 import {PickVersion} from "../pick_version";
 import {versionOf} from "./choice";
 import {ModelFiles} from "./files";
@@ -79,13 +79,25 @@ export function ModelPage() {
         />
       }
     >
-      {error && !model.data && <Trouble error={error} retry={() => void model.refetch()} />}
+      {error && !model.data && (
+        <Trouble
+          error={error}
+          retry={() => void model.refetch()}
+          instead={{to: "/models", name: "All models"}}
+        />
+      )}
       {(model.isPending || versions.isPending) && !error && <Loading what="the model" />}
       {model.data && versions.data && all.length === 0 && (
         <Empty title="It has no version">All that it had were deleted.</Empty>
       )}
       {model.data && version && (
         <Suspense fallback={<Loading what={tab} />}>
+          {!(tab in kTabs) && (
+            <NoPart
+              of="a model"
+              way={{to: "/models/$model", params: {model: name}, name: "Its versions"}}
+            />
+          )}
           {tab === "versions" && <Versions model={model.data} all={all} project={project} />}
           {tab === "compare" && <Compare all={all} model={model.data} />}
           {tab === "files" && <ModelFiles version={version} />}

@@ -13,6 +13,7 @@ import {Confirm} from "../../ui/dialog";
 import {ChoiceField, TextField} from "../../ui/inputs";
 import {Menu} from "../../ui/menu";
 import {Fact, Facts} from "../../ui/page";
+import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
 import {Command, Trouble} from "../../ui/words";
 import {Aliases} from "./aliases";
@@ -41,35 +42,50 @@ export function Versions(props: {model: Model; all: ModelVersion[]; project: str
   return (
     <div className={css.columns}>
       <div className="stack">
-        <div className={css.scroll} tabIndex={0} role="region" aria-label="Versions">
-          <table className={css.versions}>
-            <thead>
-              <tr>
-                <th>
-                  <span className="unseen">compared</span>
-                </th>
-                <th className="number">Version</th>
-                <th>Aliases, stage</th>
-                <th>File</th>
-                <th>Run</th>
-                <th>By</th>
-                <th>Made</th>
-              </tr>
-            </thead>
-            <tbody>
-              {all.map((version) => (
-                <Row
-                  key={version.number}
-                  version={version}
-                  model={model}
-                  chosen={chosen.includes(version.number)}
-                  choose={() => choose(version.number)}
-                  ask={writes ? setAsked : undefined}
+        <PlainTable
+          label="Versions"
+          rows={all}
+          id={(version) => String(version.number)}
+          columns={[
+            {
+              name: "compared",
+              is: "title",
+              hidden: true,
+              cell: ({number}) => (
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(number)}
+                  aria-label={`Compare version ${number}`}
+                  onChange={() => choose(number)}
                 />
-              ))}
-            </tbody>
-          </table>
-        </div>
+              ),
+            },
+            {
+              name: "Version",
+              is: "title",
+              cell: ({number}) => (
+                <Link
+                  to={"/models/$model/files" as never}
+                  params={{model: model.name} as never}
+                  search={((old: object) => ({...old, version: String(number)})) as never}
+                >
+                  {number}
+                </Link>
+              ),
+            },
+            {
+              name: "Aliases, stage",
+              is: "title",
+              cell: (version) => (
+                <PointedAt model={model} version={version} ask={writes ? setAsked : undefined} />
+              ),
+            },
+            {name: "File", cell: (version) => <File version={version} />},
+            {name: "Run", cell: (version) => <Origin version={version} />},
+            {name: "By", cell: (version) => version.created_by},
+            {name: "Made", cell: (version) => <Time at={version.created_at} />},
+          ]}
+        />
         <div>
           <Link
             to={"/models/$model/compare" as never}
@@ -95,76 +111,56 @@ export function Versions(props: {model: Model; all: ModelVersion[]; project: str
   );
 }
 
-function Row(props: {
-  version: ModelVersion;
-  model: Model;
-  chosen: boolean;
-  choose: () => void;
-  ask?: (change: Change) => void;
-}) {
+function PointedAt(props: {model: Model; version: ModelVersion; ask?: (change: Change) => void}) {
   const {version, model, ask} = props;
   const mine = Object.entries(model.aliases ?? {}).filter(([, n]) => Number(n) === version.number);
   return (
-    <tr>
-      <td>
-        <input
-          type="checkbox"
-          checked={props.chosen}
-          aria-label={`Compare version ${version.number}`}
-          onChange={props.choose}
+    <span className="row">
+      <Aliases of={model.aliases} version={version.number} /> {version.stage}
+      {ask && (
+        <Menu
+          title={`Aliases of version ${version.number}`}
+          label="Aliases"
+          items={[
+            {name: "Point an alias here…", run: () => ask({alias: "", number: version.number})},
+            ...mine.map(([alias]) => ({
+              name: `Take ${alias} away…`,
+              run: () => ask({alias, number: 0}),
+            })),
+          ]}
         />
-      </td>
-      <td className="number">
-        <Link
-          to={"/models/$model/files" as never}
-          params={{model: model.name} as never}
-          search={((old: object) => ({...old, version: String(version.number)})) as never}
-        >
-          {version.number}
+      )}
+    </span>
+  );
+}
+
+function File(props: {version: ModelVersion}) {
+  const {version} = props;
+  return (
+    <span className={css.digest}>
+      {version.file_name || (version.digest ? "directory" : "elsewhere")}
+      <span className="muted">{version.digest && bytes(version.size_bytes)}</span>
+      {version.digest && <Copy text={version.digest} what="digest" />}
+    </span>
+  );
+}
+
+function Origin(props: {version: ModelVersion}) {
+  const {version} = props;
+  if (!version.run_id && !version.job_id) return null;
+  return (
+    <span className="row">
+      {version.run_id && (
+        <Link to={"/runs/$run" as never} params={{run: version.run_id} as never}>
+          run
         </Link>
-      </td>
-      <td>
-        <span className="row">
-          <Aliases of={model.aliases} version={version.number} /> {version.stage}
-          {ask && (
-            <Menu
-              title={`Aliases of version ${version.number}`}
-              label="Aliases"
-              items={[
-                {name: "Point an alias here…", run: () => ask({alias: "", number: version.number})},
-                ...mine.map(([alias]) => ({
-                  name: `Take ${alias} away…`,
-                  run: () => ask({alias, number: 0}),
-                })),
-              ]}
-            />
-          )}
-        </span>
-      </td>
-      <td className="nowrap">
-        {version.file_name || (version.digest ? "directory" : "elsewhere")}{" "}
-        <span className="muted">{version.digest && bytes(version.size_bytes)}</span>
-        {version.digest && <Copy text={version.digest} what="digest" />}
-      </td>
-      <td>
-        <span className="row">
-          {version.run_id && (
-            <Link to={"/runs/$run" as never} params={{run: version.run_id} as never}>
-              run
-            </Link>
-          )}
-          {version.job_id && (
-            <Link to="/jobs/$job" params={{job: version.job_id}}>
-              job
-            </Link>
-          )}
-        </span>
-      </td>
-      <td>{version.created_by}</td>
-      <td>
-        <Time at={version.created_at} />
-      </td>
-    </tr>
+      )}
+      {version.job_id && (
+        <Link to="/jobs/$job" params={{job: version.job_id}}>
+          job
+        </Link>
+      )}
+    </span>
   );
 }
 
@@ -192,13 +188,13 @@ function Use(props: {model: Model; project: string}) {
 function About(props: {model: Model}) {
   const {model} = props;
   const tags = Object.entries(model.tags ?? {});
+  const aliases = Object.keys(model.aliases ?? {}).length > 0;
+  if (!model.description && !aliases && tags.length === 0) return null;
   return (
     <section className="card" aria-label="About it">
       {model.description && <p>{model.description}</p>}
       <Facts>
-        <Fact name="Aliases">
-          {Object.keys(model.aliases ?? {}).length > 0 && <Aliases of={model.aliases} />}
-        </Fact>
+        <Fact name="Aliases">{aliases && <Aliases of={model.aliases} />}</Fact>
         <Fact name="Tags">{tags.map(([key, value]) => `${key}=${value}`).join(", ")}</Fact>
         <Fact name="Made">
           <Time at={model.created_at} />

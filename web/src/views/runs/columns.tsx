@@ -92,7 +92,7 @@ function columnOf(of: RunField): Column<RunRow> {
         {titleOf(of)}
       </span>
     ),
-    width: metric ? "104px" : "minmax(72px, 110px)",
+    width: metric ? "104px" : "minmax(96px, 120px)",
     number: metric,
     sort: quoted(of.field),
     cell: (run) => {

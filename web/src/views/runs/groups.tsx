@@ -80,7 +80,11 @@ export function Groups(props: {
               {columns[0]?.cell(row)} <span className="grow" /> {plural(row.count, "run")}
             </div>
             <div className="row muted">
-              {averaged[0] && `${titleOf(averaged[0])} ${meanOf(row, averaged[0])}`}
+              {averaged
+                .filter((of) => meanOf(row, of) !== "")
+                .slice(0, 2)
+                .map((of) => `${titleOf(of)} ${meanOf(row, of)}`)
+                .join(" · ")}
             </div>
           </>
         )}
@@ -116,7 +120,7 @@ function meanOf(row: Row, of: RunField): string {
   const mean = row.aggregates?.[`${of.field}:mean`];
   const std = row.aggregates?.[`${of.field}:std`];
   if (mean === undefined) return "";
-  return std === undefined ? short(mean) : `${short(mean)} ± ${short(std)}`;
+  return std === undefined || row.count < 2 ? short(mean) : `${short(mean)} ± ${short(std)}`;
 }
 
 function restOf(rows: readonly Row[], averaged: readonly RunField[]): Column<Row>[] {

@@ -291,7 +291,7 @@ function ChosenBar(props: {
     : {filter: filter || undefined, order: props.order, all: "yes", axes};
   return (
     <div className={css.chosen}>
-      <strong className="nowrap">
+      <strong className={chosen.length > 0 ? "nowrap" : css.words}>
         {chosen.length > 0 ? `${chosen.length} chosen` : "All that are listed:"}
       </strong>
       {Object.entries(kTabs).map(([tab, name]) => (

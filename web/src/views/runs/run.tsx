@@ -7,7 +7,7 @@ import type {Run} from "../../api/client";
 import {run as runQuery} from "../../app/queries";
 import {Page, Tabs} from "../../ui/page";
 import {State} from "../../ui/state";
-import {Loading, Trouble} from "../../ui/words";
+import {Loading, NoPart, Trouble} from "../../ui/words";
 import {RunCharts} from "../run_charts";
 import {RunOverview} from "./run_overview";
 
@@ -55,10 +55,19 @@ export function RunPage() {
         />
       }
     >
-      {query.error && !run && <Trouble error={query.error} retry={() => void query.refetch()} />}
+      {query.error && !run && (
+        <Trouble
+          error={query.error}
+          retry={() => void query.refetch()}
+          instead={{to: "/runs", name: "All runs"}}
+        />
+      )}
       {query.isPending && !query.error && <Loading what="the run" />}
       {run && (
         <Suspense fallback={<Loading what={tab} />}>
+          {!(tab in kTabs) && (
+            <NoPart of="a run" way={{to: "/runs/$run", params: {run: id}, name: "Its overview"}} />
+          )}
           {tab === "overview" && <RunOverview run={run} />}
           {tab === "metrics" && (
             <RunCharts

@@ -10,7 +10,7 @@ import {useKeys} from "../../app/keys";
 import {type Search, useProject, useView} from "../../app/search";
 import {scalar, valueAt, withValue, yamlOf} from "../../lib/job_yaml";
 import {Page} from "../../ui/page";
-import {Loading, Trouble} from "../../ui/words";
+import {Loading, Notice, Trouble} from "../../ui/words";
 import {Check, useCheck} from "./check";
 import {Form} from "./form";
 import css from "./submit.module.css";
@@ -115,6 +115,11 @@ export function Submit() {
   return (
     <Page title="New job">
       {view.from && origin.error != null && <Trouble error={origin.error} />}
+      {view.template && templates.data?.every((one) => one.name !== view.template) && (
+        <Notice kind="warn">
+          {`There is no template ${view.template}; begin with one of these.`}
+        </Notice>
+      )}
       {sourceOf(view) !== "" && !origin.error && (templates.isPending || view.from) ? (
         <Loading what="what it begins with" />
       ) : (

@@ -5,6 +5,7 @@ import {useView} from "../../../app/search";
 import {type Box, boxOf} from "../../../lib/boxes";
 import {plural, short} from "../../../lib/format";
 import {runField, shown, titleOf} from "../../../lib/run_fields";
+import {PlainTable} from "../../../ui/plain_table";
 import {Empty, Loading, Trouble} from "../../../ui/words";
 import {FieldInput, type Of, Shown, useAxes, useValues} from "./values";
 import type {ComparedRun} from "./index";
@@ -161,44 +162,34 @@ function Plot(props: {groups: readonly Group[]; title: string}) {
   );
 }
 
+const kNumbers: [string, (box: Box) => number][] = [
+  ["runs", (box) => box.count],
+  ["low", (box) => box.low],
+  ["first quartile", (box) => box.first],
+  ["median", (box) => box.median],
+  ["third quartile", (box) => box.third],
+  ["high", (box) => box.high],
+  ["outside", (box) => box.outside.length],
+];
+
 function Numbers(props: {groups: readonly Group[]; by: string}) {
   return (
     <details>
       <summary>As numbers</summary>
-      <table>
-        <thead>
-          <tr>
-            <th>{props.by}</th>
-            {["runs", "low", "first quartile", "median", "third quartile", "high", "outside"].map(
-              (one) => (
-                <th key={one} className="number">
-                  {one}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {props.groups.map(({name, box}) => (
-            <tr key={name}>
-              <td>{name}</td>
-              {[
-                box.count,
-                box.low,
-                box.first,
-                box.median,
-                box.third,
-                box.high,
-                box.outside.length,
-              ].map((value, i) => (
-                <td key={i} className="number">
-                  {short(value)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable
+        label="Boxes, as numbers"
+        rows={props.groups}
+        id={({name}) => name}
+        dense
+        columns={[
+          {name: props.by, is: "title", cell: ({name}) => name},
+          ...kNumbers.map(([name, of]) => ({
+            name,
+            number: true,
+            cell: ({box}: Group) => short(of(box)),
+          })),
+        ]}
+      />
     </details>
   );
 }

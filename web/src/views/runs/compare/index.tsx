@@ -10,7 +10,7 @@ import {type Picked, asSlot, changed, picked, written} from "../../../lib/chosen
 import type {Slot} from "../../../lib/colours";
 import {plural} from "../../../lib/format";
 import {Page, Tabs} from "../../../ui/page";
-import {Empty, Loading, Trouble} from "../../../ui/words";
+import {Empty, Loading, NoPart, Trouble, WayOn} from "../../../ui/words";
 import {type RunRow, keysQuery, runPage, runsOf} from "../ask";
 import {Charts} from "./charts";
 import {RunNames} from "./names";
@@ -93,14 +93,7 @@ function useEarlyKeys(named: readonly Picked[], hidden: ReadonlySet<string>): vo
 
 function Nothing() {
   return (
-    <Empty
-      title="There is nothing to compare"
-      action={
-        <Link to={"/runs" as never} className="button">
-          Choose runs
-        </Link>
-      }
-    >
+    <Empty title="There is nothing to compare" action={<WayOn to="/runs" name="Choose runs" />}>
       Choose runs in the list by their boxes, or take all that a filter matches.
     </Empty>
   );
@@ -156,7 +149,13 @@ export function ComparePage() {
         />
       }
     >
-      {query.error && <Trouble error={query.error} retry={() => void query.refetch()} />}
+      {query.error && (
+        <Trouble
+          error={query.error}
+          retry={() => void query.refetch()}
+          instead={{to: "/runs", name: "All runs"}}
+        />
+      )}
       {query.isPending && query.isEnabled && !query.error && <Loading what="the runs" />}
       {((!whole && named.length === 0) || query.data?.length === 0) && <Nothing />}
       {runs.length > 0 && (
@@ -169,6 +168,9 @@ export function ComparePage() {
               focus={focus}
               setFocus={setFocus}
             />
+          )}
+          {!(tab in kTabs) && (
+            <NoPart of="a comparison" way={{to: "/runs/compare", name: "Its charts"}} />
           )}
           {tab === "charts" && <Charts runs={shown} focus={focus} setFocus={setFocus} />}
           {tab === "differences" && <Differences runs={runs} />}
