@@ -1,5 +1,6 @@
 // Pictures of every view: light and dark, 1440 and 390 pixels wide, of a server with real jobs.
-// Arguments: the folder for them (build/screenshots).
+// Arguments: the folder for them (build/screenshots), and words that the names of the views to show
+// contain; none: all.
 import {mkdirSync, writeFileSync} from "node:fs";
 import {join} from "node:path";
 
@@ -7,7 +8,7 @@ import {Server} from "./server.mjs";
 import {Story, chromium} from "./story.mjs";
 import {options, prepare as fillPlaces} from "./world.mjs";
 
-const folder = process.argv[2] ?? "build/screenshots";
+const [folder = "build/screenshots", ...wanted] = process.argv.slice(2);
 const kTraining = "examples/fashion-mnist/job.yaml";
 const kSettleMs = 1500;
 mkdirSync(folder, {recursive: true});
@@ -100,14 +101,16 @@ let troubles = [];
 async function pictures(of, shown, dark, phone) {
   const story = new Story(browser, of);
   const page = await story.signIn({dark, phone});
-  for (const [name, path] of Object.entries(shown)) {
+  const chosen = Object.entries(shown).filter(
+    ([name]) => wanted.length === 0 || wanted.some((word) => name.includes(word)));
+  for (const [name, path] of chosen) {
     await story.go(path);
     await page.waitForTimeout(kSettleMs);
     const file = `${name}-${dark ? "dark" : "light"}-${phone ? 390 : 1440}.png`;
     await page.screenshot({path: join(folder, file)});
   }
   troubles.push(...(await story.close()));
-  say(`${dark ? "dark" : "light"}, ${phone ? 390 : 1440} pixels: ${Object.keys(shown).length} pictures`);
+  say(`${dark ? "dark" : "light"}, ${phone ? 390 : 1440} pixels: ${chosen.length} pictures`);
 }
 
 for (const dark of [false, true]) {
