@@ -3,6 +3,7 @@ import type {QueryClient} from "@tanstack/react-query";
 import {useSyncExternalStore} from "react";
 
 import {EventFeed, type FromFeed, type ServerEvent} from "./event_feed";
+import workerUrl from "./events.worker.ts?sharedworker&url";
 import {sessionLost} from "./session";
 
 export interface Link {
@@ -91,6 +92,24 @@ export function listen(queries: QueryClient): void {
   addEventListener("online", () => wakeUp());
 }
 
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: {createScriptURL(url: string): string},
+  ): {createScriptURL(url: string): string};
+}
+
+// The content policy lets no text become a script but this one address, by this one name.
+function asScript(url: string): string {
+  const {trustedTypes} = window as {trustedTypes?: TrustedTypes};
+  const own = (asked: string) => {
+    if (asked !== workerUrl) throw new TypeError(`${asked} is no script of this page`);
+    return asked;
+  };
+  const policy = trustedTypes?.createPolicy("hearth-events", {createScriptURL: own});
+  return policy ? policy.createScriptURL(url) : url;
+}
+
 // One stream for all tabs where the browser can; else one of this tab's own.
 function open(take: (message: FromFeed) => void): () => void {
   if (typeof SharedWorker === "undefined") {
@@ -98,10 +117,7 @@ function open(take: (message: FromFeed) => void): () => void {
     feed.start();
     return () => feed.wake();
   }
-  const worker = new SharedWorker(new URL("./events.worker.ts", import.meta.url), {
-    type: "module",
-    name: "hearth-events",
-  });
+  const worker = new SharedWorker(asScript(workerUrl), {type: "module", name: "hearth-events"});
   worker.port.onmessage = (message: MessageEvent<FromFeed>) => take(message.data);
   worker.port.start();
   addEventListener("pagehide", () => worker.port.postMessage("bye"));

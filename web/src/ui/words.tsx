@@ -52,6 +52,11 @@ export function WayOn(props: Way & {params?: object}) {
 }
 
 // `instead`: where one goes on when there is no such thing; to ask again would not bring it.
+// What stands between backticks is a command.
+function Prose(props: {text: string}) {
+  return props.text.split("`").map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part));
+}
+
 export function Trouble(props: {error: unknown; retry?: () => void; instead?: Way}) {
   const said = say(props.error);
   const gone = props.instead !== undefined && isGone(props.error);
@@ -59,8 +64,9 @@ export function Trouble(props: {error: unknown; retry?: () => void; instead?: Wa
     <div className={`${css.notice} ${css.bad}`} role="alert">
       <div className="grow">
         <p>
-          {said.text}
-          {said.mend ? `\n${said.mend}` : ""}
+          <Prose text={said.text} />
+          {said.mend && "\n"}
+          <Prose text={said.mend ?? ""} />
         </p>
         {said.fields.length > 0 && (
           <ul>

@@ -134,7 +134,11 @@ export function Jobs() {
       </div>
       {chosen.size > 0 && <Bulk ids={chosen} rows={rows} done={() => setChosen(new Set())} />}
       {query.error && !query.data && filter === "" && (
-        <Trouble error={query.error} retry={() => void query.refetch()} />
+        <Trouble
+          error={query.error}
+          retry={() => void query.refetch()}
+          instead={{to: "/jobs", name: "Show all jobs"}}
+        />
       )}
       {query.isPending && !query.error && <Loading what="jobs" />}
       {query.data && rows.length === 0 && (

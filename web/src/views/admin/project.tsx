@@ -17,6 +17,8 @@ import css from "./admin.module.css";
 import {kRoles} from "./roles";
 import {Secrets} from "./secrets";
 
+const kAll = {to: "/admin", name: "All projects"};
+
 type Grade = Schemas["Grade"];
 type Membership = Schemas["Membership"];
 
@@ -44,11 +46,7 @@ export function ProjectPage() {
       actions={project && grades.may(name, "admin") && <Delete name={name} />}
     >
       {query.error && (
-        <Trouble
-          error={query.error}
-          retry={() => void query.refetch()}
-          instead={{to: "/admin", name: "All projects"}}
-        />
+        <Trouble error={query.error} retry={() => void query.refetch()} instead={kAll} />
       )}
       {query.isPending && !query.error && <Loading what="the project" />}
       {project && (

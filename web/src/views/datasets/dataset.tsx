@@ -14,6 +14,8 @@ import {PickVersion} from "../pick_version";
 import {StoredFiles} from "../stored_files";
 import {Versions} from "./versions";
 
+const kAll = {to: "/datasets", name: "All datasets"};
+
 const LineageView = lazy(async () => ({default: (await import("../lineage")).LineageView}));
 
 export type Dataset = Schemas["Dataset"];
@@ -41,6 +43,11 @@ function versionOf(view: Search, dataset: Dataset, all: DatasetVersion[]) {
   const wanted = view.version ?? "";
   const number = Number(dataset.tags?.[wanted] ?? wanted);
   return all.find((one) => one.number === number) ?? all[0];
+}
+
+function Unknown(props: {name: string}) {
+  const params = {dataset: props.name};
+  return <NoPart of="a dataset" way={{to: "/datasets/$dataset", params, name: "Its versions"}} />;
 }
 
 export function DatasetPage() {
@@ -91,22 +98,13 @@ export function DatasetPage() {
       }
     >
       {error && !dataset.data && (
-        <Trouble
-          error={error}
-          retry={() => void dataset.refetch()}
-          instead={{to: "/datasets", name: "All datasets"}}
-        />
+        <Trouble error={error} retry={() => void dataset.refetch()} instead={kAll} />
       )}
       {(dataset.isPending || versions.isPending) && !error && <Loading what="the dataset" />}
       {dataset.data && versions.data && all.length === 0 && <Empty title="It has no version" />}
       {dataset.data && version && (
         <Suspense fallback={<Loading what={tab} />}>
-          {!(tab in kTabs) && (
-            <NoPart
-              of="a dataset"
-              way={{to: "/datasets/$dataset", params: {dataset: name}, name: "Its versions"}}
-            />
-          )}
+          {!(tab in kTabs) && <Unknown name={name} />}
           {tab === "versions" && <Versions dataset={dataset.data} all={all} project={project} />}
           {tab === "files" && <Files version={version} />}
           {tab === "lineage" && (

@@ -12,6 +12,7 @@ import {versionOf} from "./choice";
 import {ModelFiles} from "./files";
 import {Versions} from "./versions";
 
+const kAll = {to: "/models", name: "All models"};
 const Compare = lazy(() => import("./compare"));
 const LineageView = lazy(async () => ({default: (await import("../lineage")).LineageView}));
 
@@ -32,6 +33,11 @@ function useModel(name: string, project: string) {
     queryFn: ({signal}) => ask(api.GET("/api/v1/models/{model}/versions", {params, signal})),
   });
   return {model, versions, all: (versions.data?.items ?? []) as ModelVersion[]};
+}
+
+function Unknown(props: {name: string}) {
+  const params = {model: props.name};
+  return <NoPart of="a model" way={{to: "/models/$model", params, name: "Its versions"}} />;
 }
 
 export function ModelPage() {
@@ -80,11 +86,7 @@ export function ModelPage() {
       }
     >
       {error && !model.data && (
-        <Trouble
-          error={error}
-          retry={() => void model.refetch()}
-          instead={{to: "/models", name: "All models"}}
-        />
+        <Trouble error={error} retry={() => void model.refetch()} instead={kAll} />
       )}
       {(model.isPending || versions.isPending) && !error && <Loading what="the model" />}
       {model.data && versions.data && all.length === 0 && (
@@ -92,12 +94,7 @@ export function ModelPage() {
       )}
       {model.data && version && (
         <Suspense fallback={<Loading what={tab} />}>
-          {!(tab in kTabs) && (
-            <NoPart
-              of="a model"
-              way={{to: "/models/$model", params: {model: name}, name: "Its versions"}}
-            />
-          )}
+          {!(tab in kTabs) && <Unknown name={name} />}
           {tab === "versions" && <Versions model={model.data} all={all} project={project} />}
           {tab === "compare" && <Compare all={all} model={model.data} />}
           {tab === "files" && <ModelFiles version={version} />}

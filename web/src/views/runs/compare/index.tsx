@@ -15,6 +15,8 @@ import {type RunRow, keysQuery, runPage, runsOf} from "../ask";
 import {Charts} from "./charts";
 import {RunNames} from "./names";
 
+const kAll = {to: "/runs", name: "All runs"};
+
 // Not the charts, which most look at: React holds a lazy part back for 300 ms after its fallback.
 const Differences = lazy(() => import("./differences"));
 const Parallel = lazy(() => import("./parallel"));
@@ -150,11 +152,7 @@ export function ComparePage() {
       }
     >
       {query.error && (
-        <Trouble
-          error={query.error}
-          retry={() => void query.refetch()}
-          instead={{to: "/runs", name: "All runs"}}
-        />
+        <Trouble error={query.error} retry={() => void query.refetch()} instead={kAll} />
       )}
       {query.isPending && query.isEnabled && !query.error && <Loading what="the runs" />}
       {((!whole && named.length === 0) || query.data?.length === 0) && <Nothing />}
