@@ -8,8 +8,19 @@ const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 // A wait is a bound on a hang, never a measure of speed; sanitizers slow everything.
 export const kPatience = 60_000;
+// What is added to the page's content policy, to try a stricter one before the program sends it.
+const kPolicy = process.env.HEARTH_POLICY;
 const kWide = {width: 1440, height: 900};
 const kPhone = {width: 390, height: 844};
+
+async function stricter(route) {
+  if (route.request().resourceType() !== "document") return route.continue();
+  const answer = await route.fetch().catch(() => null);  // it may be down
+  if (!answer) return route.abort();
+  const headers = answer.headers();
+  headers["content-security-policy"] += `; ${kPolicy}`;
+  return route.fulfill({response: answer, headers});
+}
 
 export class Story {
   constructor(browser, server) {
@@ -27,6 +38,7 @@ export class Story {
       reducedMotion: "reduce",
       acceptDownloads: true,
     });
+    if (kPolicy) await this.context.route(() => true, stricter);
     this.page = await this.newTab();
     return this.page;
   }

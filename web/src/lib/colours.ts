@@ -48,23 +48,20 @@ function hash(text: string): number {
 // The colour that a run has wherever nothing else has it.
 export const slotOf = (id: string): number => hash(id) % kSlots;
 
-// Colours less than 20 apart (CIEDE2000) in one of the themes: two lines of these are told apart
-// with care, so they do not lie on one chart while there are others.
-const kNear: [number, number][] = [
-  [0, 5],
-  [0, 8],
-  [0, 9],
-  [0, 11],
-  [1, 3],
-  [2, 7],
-  [2, 11],
-  [4, 11],
-  [6, 9],
-  [6, 11],
-  [9, 11],
-];
-const isNear = (a: number, b: number) =>
-  kNear.some(([one, other]) => (a === one && b === other) || (a === other && b === one));
+// Colours less than 25 apart (CIEDE2000) in one of the themes, each pair by its lower number: thin
+// lines of these are told apart with care, so they do not lie on one chart while there are others.
+const kNear: Record<number, number[]> = {
+  0: [5, 6, 8, 9, 11],
+  1: [3, 4],
+  2: [6, 7, 9, 11],
+  3: [4, 8],
+  4: [11],
+  5: [6, 8],
+  6: [9, 11],
+  8: [11],
+  9: [11],
+};
+const isNear = (a: number, b: number) => kNear[Math.min(a, b)]?.includes(Math.max(a, b)) ?? false;
 
 // `own`, or the next colour that is not taken nor near to one that is; else the next not taken.
 export function freeColour(own: number, taken: ReadonlySet<number>): number | undefined {
