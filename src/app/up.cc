@@ -25,6 +25,7 @@ namespace hearth::app {
 namespace {
 
 constexpr Duration kReadyTime = Duration::seconds(60);
+constexpr size_t kToldLines = 60;  // of the log of one that did not start
 // Memory that is given free stays with the process up to here, and pieces up to here are not mapped
 // one by one: bodies, rows and merges come and go all the time, and each page that is given back to
 // the kernel is cleared anew when it is wanted again. Per arena, of which there are as many as
@@ -53,6 +54,13 @@ Result<std::string> last_lines(const std::string& path, size_t lines) {
   return text.substr(at == std::string::npos || at == 0 ? 0 : at + 1);
 }
 
+// What went wrong, as the server itself said by its exit code.
+Code code_of(const os::Exit& exit) {
+  for (const Code code : {Code::invalid, Code::conflict, Code::not_found, Code::denied})
+    if (exit.signal == 0 && exit.code == info(code).exit_code) return code;
+  return Code::unavailable;
+}
+
 Result<void> detach(const DataPaths& paths) {
   TRY(make_data_directories(paths));
   if (const auto holder = TRY(os::lock_holder(paths.lock())))
@@ -70,9 +78,9 @@ Result<void> detach(const DataPaths& paths) {
   const Time until = system_clock().steady() + kReadyTime;
   while (system_clock().steady() < until) {
     if (const auto exit = TRY(child.wait(Duration::millis(50)))) {
-      const auto said = last_lines(paths.server_log(), 12);
-      return Error::unavailable(
-          format("the server ended with {}:\n{}", exit->text(), said.ok() ? *said : std::string()));
+      const auto said = last_lines(paths.server_log(), kToldLines);
+      return Error::of(code_of(*exit), format("the server ended with {}:\n{}", exit->text(),
+                                              said.ok() ? *said : std::string()));
     }
     const auto file = read_server_file(paths.server_file());
     if (file.ok() && file->pid == child.pid()) return {};

@@ -34,6 +34,13 @@ Result<void> take_amounts(Amounts& amounts, const std::string& text) {
       amount.reset();
       if (!none) amount = TRY(number_of(value, what));
     } else {
+      // A GPU's model is any name, but not a slip of these.
+      std::string low = what;
+      for (char& c : low)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      if (const std::string near = nearest(low, {"gpus", "cpus", "memory"}); !near.empty())
+        return Error::invalid(format("'{}' is neither gpus, cpus, memory nor a GPU's model", what),
+                              format("did you mean {}?", near));
       amounts.gpu_models.erase(what);
       if (!none) amounts.gpu_models[what] = TRY(number_of(value, what));
     }

@@ -48,8 +48,8 @@ int say(const Globals& globals, const std::string& document, const std::string& 
   return kExitOk;
 }
 
-void add_list_options(Command& command, ListArgs& args) {
-  command.option(args.filter, "--filter", "EXPR", "state = running and params.lr < 0.1")
+void add_list_options(Command& command, ListArgs& args, const std::string& example) {
+  command.option(args.filter, "--filter", "EXPR", example)
       .option(args.order_by, "--order-by", "FIELD", "`created_at desc`")
       .option(args.limit, "--limit", "N", "at most so many");
 }

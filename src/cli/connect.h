@@ -48,7 +48,8 @@ struct ListArgs {
   std::string filter, order_by;
   std::optional<int64_t> limit;
 };
-void add_list_options(Command& command, ListArgs& args);
+// `example`: a filter.
+void add_list_options(Command& command, ListArgs& args, const std::string& example);
 
 // Items of a list, over its pages, up to the limit; says on a terminal when there are more.
 Result<std::vector<Node>> list_items(Server& server, const std::string& path, client::Query query,

@@ -267,7 +267,7 @@ void add_dataset_commands(Tree& tree) {
       .does([args, &globals] { return add(globals, *args); });
   auto list_args = std::make_shared<ListArgs>();
   Command list_command = group.command("list", "Lists datasets");
-  add_list_options(list_command, *list_args);
+  add_list_options(list_command, *list_args, "name ~ mnist");
   list_command.does([list_args, &globals] { return list(globals, *list_args); });
   auto shown = std::make_shared<std::string>();
   group.command("show", "Shows a dataset, or the files of a version")

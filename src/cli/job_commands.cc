@@ -38,18 +38,27 @@ Result<int> list(const Globals& globals, const ListArgs& args) {
   if (!globals.json)
     query.emplace_back("fields",
                        "id,name,state,owner,created_at,started_at,finished_at,stop_asked_at,"
-                       "reason,failure");
+                       "reason,failure,project");
+  const auto items = TRY(list_items(server, "/api/v1/jobs", query, args));
+  // Names are of a project: where there are several, a person is told it.
+  std::set<std::string> projects;
+  for (const Node& item : items)
+    if (const Node* project = item.find("project")) projects.insert(project->text);
+  const bool several = projects.size() > 1 && screen().out_is_terminal;
+  std::vector<std::string> heads{"NAME", "STATE", "CREATED", "TOOK", "OWNER", "ID", "NOTE"};
+  if (several) heads.insert(heads.begin() + 1, "PROJECT");
   return show_list<Job>(
-      globals, TRY(list_items(server, "/api/v1/jobs", query, args)), &Job::id,
-      Table({"NAME", "STATE", "CREATED", "TOOK", "OWNER", "ID", "NOTE"}),
-      [](const Job& job) -> std::vector<std::string> {
-        return {job.name,
-                state_word(job.state, screen()),
-                ago(job.created_at),
-                took(job),
-                job.owner,
-                job.id,
-                note_of(job)};
+      globals, items, &Job::id, Table(heads),
+      [several](const Job& job) {
+        std::vector<std::string> row{job.name,
+                                     state_word(job.state, screen()),
+                                     ago(job.created_at),
+                                     took(job),
+                                     job.owner,
+                                     job.id,
+                                     note_of(job)};
+        if (several) row.insert(row.begin() + 1, job.project);
+        return row;
       },
       "There is no job.");
 }
@@ -306,6 +315,10 @@ Result<int> why(const Globals& globals, const std::string& name) {
   const auto reason = TRY(from_json<Reason>(answer));
   put(printable(reason.text) + "\n");
   if (!reason.mend.empty()) put("  " + printable(reason.mend) + "\n");
+  const Job job = TRY(server.job(name));
+  if (!job.failure || job.failure->lines.empty()) return kExitOk;
+  put("the last lines before that:\n");
+  for (const std::string& line : job.failure->lines) put("  | " + printable(line) + "\n");
   return kExitOk;
 }
 
@@ -382,7 +395,7 @@ void add_job_commands(Tree& tree) {
 
   auto list_args = std::make_shared<ListArgs>();
   Command list_command = group.command("list", "Lists jobs, the newest first");
-  add_list_options(list_command, *list_args);
+  add_list_options(list_command, *list_args, "state = running and params.lr < 0.1");
   list_command.does([list_args, &globals] { return list(globals, *list_args); });
 
   auto shown = std::make_shared<std::string>();

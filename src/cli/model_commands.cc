@@ -186,7 +186,7 @@ void add_model_commands(Tree& tree) {
   Group group = tree.group("model", "Named models with numbered versions");
   auto list_args = std::make_shared<ListArgs>();
   Command list_command = group.command("list", "Lists models");
-  add_list_options(list_command, *list_args);
+  add_list_options(list_command, *list_args, "name ~ net");
   list_command.does([list_args, &globals] { return list(globals, *list_args); });
   auto shown = std::make_shared<std::string>();
   group.command("show", "Shows a model and its versions, or one version")

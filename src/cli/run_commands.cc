@@ -334,7 +334,7 @@ void add_run_commands(Tree& tree) {
   Group group = tree.group("run", "Records of what ran: parameters, metrics, files");
   auto list_args = std::make_shared<ListArgs>();
   Command list_command = group.command("list", "Lists runs, the newest first");
-  add_list_options(list_command, *list_args);
+  add_list_options(list_command, *list_args, "status = finished and metrics.loss < 0.1");
   list_command.does([list_args, &globals] { return list(globals, *list_args); });
 
   auto shown = std::make_shared<std::string>();

@@ -260,6 +260,15 @@ int compare(const std::string& a, const std::string& b) {
   return a.compare(b);
 }
 
+// Of a comparison; null: any word may stand there.
+const Type* words_wanted(const FilterNode& node, const Type& item) {
+  const bool is_text =
+      node.op == Operator::equal || node.op == Operator::not_equal || node.op == Operator::in;
+  const auto at = std::ranges::find(item.fields, node.field, &Field::name);
+  const bool has_words = at != item.fields.end() && at->type->kind == Kind::enumeration;
+  return is_text && has_words ? at->type : nullptr;
+}
+
 bool compares(const FilterNode& node, const std::string& found) {
   switch (node.op) {
     case Operator::equal:
@@ -328,6 +337,25 @@ Result<void> check_filter(const FilterNode& filter, const std::vector<std::strin
   if (filter.kind == FilterNode::Kind::comparison && !is_known(filter.field, known))
     return unknown_field("filter", filter.field, known);
   for (const FilterNode& part : filter.parts) TRY(check_filter(part, known));
+  return {};
+}
+
+Result<void> check_filter_words(const FilterNode& filter, const Type& item) {
+  for (const FilterNode& part : filter.parts) TRY(check_filter_words(part, item));
+  if (filter.kind != FilterNode::Kind::comparison) return {};
+  const Type* type = words_wanted(filter, item);
+  if (type == nullptr) return {};
+  const std::vector<std::string> words(type->words.begin(), type->words.end());
+  for (const std::string& value : filter.values) {
+    if (std::ranges::find(words, value) != words.end()) continue;
+    const std::string near = nearest(value, words);
+    Error error =
+        mistakes_error({{"filter", 1, format("{} is never '{}'", filter.field, shortened(value)),
+                         format("{}", join(words, ", ")),
+                         near.empty() ? "use one of these" : format("did you mean '{}'?", near)}});
+    error.detail = format("filter: {}", error.errors[0].found);
+    return error;
+  }
   return {};
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/project.h"
+
 namespace hearth {
 namespace {
 
@@ -143,6 +145,20 @@ TEST(Order, Parses) {
   EXPECT_FALSE(parse_order("name up", known).ok());
   EXPECT_FALSE(parse_order("name,", known).ok());
   EXPECT_FALSE(parse_order(",name", known).ok());
+}
+
+TEST(Filter, AWordThatAFieldNeverHasIsAMistake) {
+  Type type;
+  type.kind = Kind::object;
+  type.fields = {{.name = "role", .type = &type_of<Grade>()}};
+  const auto said = [&](const std::string& text) {
+    const auto checked = check_filter_words(*parse_filter(text), type);
+    return checked.ok() ? "" : checked.error().errors[0].mend;
+  };
+  EXPECT_EQ(said("role = viewer or not role in (member, admin)"), "");
+  EXPECT_EQ(said("role ~ view or other = x"), "");
+  EXPECT_EQ(said("other = x and role in (viewer, membr)"), "did you mean 'member'?");
+  EXPECT_EQ(said("role != qqqqqqqqqq"), "use one of these");
 }
 
 TEST(Order, TakesFieldsInQuotes) {

@@ -62,6 +62,14 @@ class Quotas(CapacityCase):
         for name in ("vision", "speech"):
             cls.server.ok("project", "add", name)
 
+    def test_a_slip_in_a_quota_is_no_gpu_model(self):
+        for what in ("gpu", "GPUS", "memry"):
+            done = self.server.run("quota", "set", "vision", "--limit", what + "=2")
+            self.assertEqual(done.returncode, 7, done)
+            self.assertIn("did you mean", done.stderr)
+        self.server.ok("quota", "set", "vision", "--limit", "H100=2")
+        self.server.ok("quota", "set", "vision", "--limit", "H100=none")
+
     def test_a_guarantee_is_lent_and_taken_back(self):
         self.server.ok("quota", "set", "vision", "--guarantee", "gpus=2")
         speech = [self.server.submit(gpu_job(LONG, name="s%d" % i, project="speech"))

@@ -28,8 +28,10 @@ class Ends(ServerCase):
         self.assertIn("running", names)
 
     def test_exit_code(self):
-        failure = self.failure(self.server.job("exit 3"), "exit")
+        job = self.server.job("echo the cause; exit 3")
+        failure = self.failure(job, "exit")
         self.assertEqual(failure["exit_code"], 3)
+        self.assertIn("| the cause", self.server.ok("job", "why", job["id"]))
 
     def test_signal(self):
         failure = self.failure(self.server.job("kill -SEGV $$"), "signal")

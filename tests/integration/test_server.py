@@ -137,6 +137,9 @@ class Refusals(ServerCase):
 
     def test_a_taken_port(self):
         port = int(self.server.url.rsplit(":", 1)[1])
+        beside = self.up("--data", os.path.join(self.server.root, "beside"), "--detach", "--listen",
+                         "127.0.0.1:%d" % port)
+        self.assertEqual(beside.returncode, 5, beside.stderr)
         done = self.up("--data", os.path.join(self.server.root, "other"), "--listen",
                        "127.0.0.1:%d" % port)
         self.assertEqual(done.returncode, 5, done.stderr)

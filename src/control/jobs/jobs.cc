@@ -27,7 +27,8 @@ struct Jobs::State {
   }
   static Error missing(const std::string& id_or_name) {
     return Error::not_found(format("there is no job '{}'", id_or_name),
-                            "`hearth job list` shows those there are");
+                            "`hearth job list` shows those there are; --project names another "
+                            "project");
   }
   // A job that the identity may not see is not there for it.
   Result<void> may(const Identity& who, const Job& job, Grade least) {
