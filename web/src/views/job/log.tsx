@@ -155,7 +155,7 @@ function Lines(props: {
                 : "It has written nothing yet. Lines appear as they come."}
           </p>
         )}
-        <div style={{height: shown}} className={css.all} data-wrap={wrap || undefined}>
+        <div style={{height: shown}} className={css.all}>
           <div style={{transform: `translateY(${shift}px)`}} data-first={from}>
             {rows.map((seq) => (
               <Row
