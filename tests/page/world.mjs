@@ -1,10 +1,13 @@
 // Projects, people, data, models and jobs on lent machines, for the stories of more than one file.
 import {mkdirSync, writeFileSync} from "node:fs";
+import {userInfo} from "node:os";
 import {join} from "node:path";
 import {deflateSync} from "node:zlib";
 
 import {until} from "./story.mjs";
 
+// The first admin is called as whoever started the server.
+export const owner = userInfo().username;
 export const options = ["--topology", new URL("topology.yaml", import.meta.url).pathname];
 
 const kSmall = "cpus: 0.1, memory: 64MiB";

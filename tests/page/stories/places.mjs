@@ -1,6 +1,6 @@
 // Machines, who waits, pools, reservations and quotas, on machines that a topology file lends.
 import {equal, truth} from "../story.mjs";
-import {as, shows} from "../world.mjs";
+import {as, owner, shows} from "../world.mjs";
 
 export {options, prepare} from "../world.mjs";
 
@@ -16,7 +16,7 @@ export const stories = {
     await shows(small, "reserved for vision as demo");
     await shows(machineOf(page, "gpu-1"), "nvlink0 300 GB/s");
     await shows(machineOf(page, "hopper-1"), "numa1: 48 CPUs, 512 GiB");
-    await shows(machineOf(page, "cpu-2"), "cordoned by root: new disk");
+    await shows(machineOf(page, "cpu-2"), `cordoned by ${owner}: new disk`);
     equal(await machineOf(page, "cpu-2").locator("[data-state]").getAttribute("data-state"), "cordoned");
     // What is used is sampled, and stands beside what is given.
     await shows(machineOf(page, "cpu-1"), / used$/);
@@ -61,7 +61,7 @@ export const stories = {
     await dialog.getByText("1 job that runs there may go on until").waitFor();
     await dialog.getByRole("button", {name: "Drain it"}).click();
     await page.locator("h1 [data-state=draining]").waitFor();
-    await shows(page.locator("main"), "drained by root: fans");
+    await shows(page.locator("main"), `drained by ${owner}: fans`);
     await page.getByRole("button", {name: "Open again…"}).click();
     await page.getByRole("dialog").getByRole("button", {name: "Open it"}).click();
     await page.locator("h1 [data-state=open]").waitFor();
