@@ -168,6 +168,21 @@ export const stories = {
     truth(heap < 100 << 20, `the page holds ${heap} bytes`);
   },
 
+  "a long line is chosen and read whole": async (story, server) => {
+    const id = server.submit(kLines("echo short; echo begin-$(seq -s, 1 900)-end; echo last", "long"));
+    const page = await story.signIn();
+    await story.go(`/jobs/${id}/log`);
+    await line(page, "last").waitFor();
+    await page.getByRole("button", {name: "Line 2", exact: true}).click();
+    const whole = page.getByRole("region", {name: "Chosen lines, whole"});
+    await whole.getByText(/^begin-1,2,.*,900-end$/).waitFor();
+    truth(await whole.evaluate((box) => box.scrollWidth <= box.clientWidth), "it is cut at the side");
+    await page.getByRole("button", {name: "Line 3", exact: true}).click({modifiers: ["Shift"]});
+    await whole.getByText("last").waitFor();
+    await page.getByRole("button", {name: "Copy 2 lines"}).waitFor();
+    await story.axe("a chosen line");
+  },
+
   "a log is followed, paused by scrolling up, and goes on": async (story, server) => {
     const id = server.submit(kLines("i=0; while [ $i -lt 600 ]; do echo line-$i; i=$((i+1)); sleep 0.05; done", "ticker"));
     const page = await story.signIn();

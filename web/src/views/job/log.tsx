@@ -20,6 +20,7 @@ const kRow = 18;
 const kMostPixels = 8_000_000; // beyond it browsers lose rows: the scroll position is scaled
 const kOver = 30;
 const kMostHits = 10_000;
+const kMostWhole = 100; // of the chosen lines
 
 export default function Log(props: {job: Job}) {
   const {job} = props;
@@ -59,7 +60,6 @@ function Lines(props: {
   const [height, setHeight] = useState(600);
   const [follow, setFollow] = useState(view.line === undefined);
   const [paused, setPaused] = useState(0); // the last line when following ended
-  const wrap = view.wrap === "1";
   const total = source.last > 0 ? source.last - Math.max(1, source.first) + 1 : 0;
   const first = Math.max(1, source.first);
   const full = total * kRow;
@@ -133,7 +133,6 @@ function Lines(props: {
         find={find}
         goTo={goTo}
         total={total}
-        wrap={wrap}
         selection={selFrom ? [selFrom, selTo || selFrom] : null}
       />
       {source.error != null && <Notice kind="warn">{say(source.error).text}</Notice>}
@@ -162,7 +161,6 @@ function Lines(props: {
                 key={seq}
                 seq={seq}
                 line={source.line(seq)}
-                wrap={wrap}
                 hit={find.re}
                 current={find.current === seq}
                 chosen={selFrom !== undefined && seq >= selFrom && seq <= (selTo || selFrom)}
@@ -173,6 +171,7 @@ function Lines(props: {
           </div>
         </div>
       </div>
+      {selFrom && <Whole source={source} from={selFrom} to={selTo || selFrom} hit={find.re} />}
       {!follow && !source.ended && (
         <button type="button" className={css.paused} onClick={resume}>
           <ArrowDownToLine size={14} aria-hidden /> Paused
@@ -184,10 +183,26 @@ function Lines(props: {
   );
 }
 
+// Rows of the log are as high as one another; lines that are chosen are shown with their ends.
+function Whole(props: {source: LogSource; from: number; to: number; hit: RegExp | null}) {
+  const {source, from, to} = props;
+  const all = Array.from({length: Math.min(kMostWhole, to - from + 1)}, (_, i) => from + i);
+  const known = all.filter((seq) => source.line(seq));
+  if (known.length === 0) return null;
+  return (
+    <div className={css.whole} role="region" aria-label="Chosen lines, whole" tabIndex={0}>
+      {known.map((seq) => (
+        <div key={seq}>
+          <LineText text={source.line(seq)?.text ?? ""} hit={props.hit} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
 function Row(props: {
   seq: number;
   line?: Line;
-  wrap: boolean;
   hit: RegExp | null;
   current: boolean;
   chosen: boolean;
@@ -197,7 +212,7 @@ function Row(props: {
   const {line} = props;
   return (
     <div
-      className={props.wrap ? `${css.row} ${css.wrap}` : css.row}
+      className={css.row}
       data-chosen={props.chosen || undefined}
       data-current={props.current || undefined}
       data-stream={line?.stream}
@@ -280,7 +295,6 @@ function Bar(
     find: ReturnType<typeof useFind>;
     goTo: (seq: number) => void;
     total: number;
-    wrap: boolean;
     selection: [number, number] | null;
   },
 ) {
@@ -376,14 +390,6 @@ function Bar(
           </select>
         </label>
       )}
-      <label>
-        <input
-          type="checkbox"
-          checked={props.wrap}
-          onChange={(event) => change({wrap: event.target.checked ? "1" : undefined}, "replace")}
-        />{" "}
-        wrap
-      </label>
       <label>
         <input
           type="checkbox"
