@@ -1,6 +1,7 @@
 // `hearth up`: runs the server in the foreground, or with --detach beside the terminal.
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include <fcntl.h>
 #include <malloc.h>
