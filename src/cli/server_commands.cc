@@ -128,15 +128,18 @@ void add_backup(Group& top, const Globals& globals, const LocalCommands& local) 
 
 }  // namespace
 
+int print_version(const Globals& globals) {
+  put(globals.json ? "{\"version\":\"" HEARTH_VERSION "\"}\n" : "hearth " HEARTH_VERSION "\n");
+  return kExitOk;
+}
+
 void add_server_commands(Tree& tree, const LocalCommands& local) {
   Group top = tree.top();
   const Globals& globals = tree.globals();
   top.command("status", "How the server is; exits 0 when it is ready, 6 when it is not reached")
       .does([&globals] { return status(globals); });
-  top.command("version", "Prints the version of this program").does([&globals]() -> Result<int> {
-    put(globals.json ? "{\"version\":\"" HEARTH_VERSION "\"}\n" : "hearth " HEARTH_VERSION "\n");
-    return kExitOk;
-  });
+  top.command("version", "Prints the version of this program, as --version does")
+      .does([&globals]() -> Result<int> { return print_version(globals); });
   add_backup(top, globals, local);
   add_lineage_command(tree);
   add_later_nouns(tree);

@@ -149,6 +149,8 @@ Tree::Tree() : state_(std::make_unique<State>()) {
   app.add_option("--project", globals_.project, "project; default: the context's, or default");
   app.add_flag("--json", globals_.json, "output for programs: one JSON document");
   app.add_flag("-q,--quiet", globals_.quiet, "ids only");
+  // Last: by the time it is met, --json has been read.
+  app.set_version_flag("--version", "", "prints the version of this program");
 }
 
 Tree::~Tree() = default;
@@ -174,6 +176,8 @@ int Tree::run(int argc, char** argv) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(words);
+  } catch (const CLI::CallForVersion&) {
+    return print_version(globals_);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -104,6 +104,9 @@ class Tree {
   Action chosen_;
 };
 
+// What `version` and --version print (server_commands.cc); kExitOk.
+int print_version(const Globals& globals);
+
 // Each in a file of its own.
 void add_local_commands(Tree& tree, const LocalCommands& local);
 void add_server_commands(Tree& tree, const LocalCommands& local);

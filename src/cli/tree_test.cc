@@ -195,6 +195,17 @@ TEST_F(TreeTest, HelpAndVersion) {
   EXPECT_EQ(help.out.find("  shim"), std::string::npos);  // hidden
   EXPECT_TRUE(run_line({"version"}).out.starts_with("hearth "));
   EXPECT_TRUE(run_line({"version", "--json"}).out.starts_with("{\"version\":"));
+  // The flag stands anywhere, and before what else the line lacks.
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--version"}, {"--version", "--json"}, {"--json", "--version"}, {"job", "--version"}}) {
+    const bool json = words.front() == "--json" || words.back() == "--json";
+    const Done version = run_line(words);
+    EXPECT_EQ(version.code, kExitOk) << version.err;
+    EXPECT_EQ(version.out, run_line(json ? std::vector<std::string>{"version", "--json"}
+                                         : std::vector<std::string>{"version"})
+                               .out);
+    EXPECT_EQ(version.err, "");
+  }
 }
 
 TEST_F(TreeTest, WithoutAServerItIsExit6) {
