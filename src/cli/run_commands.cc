@@ -136,6 +136,13 @@ struct CompareArgs {
 };
 
 Result<int> compare(const Globals& globals, const CompareArgs& args) {
+  if (args.runs.size() < 2)
+    return Error::invalid(
+        format("to compare takes two runs at least, and {} is the only one named",
+               args.runs.front()),
+        format("name another: hearth run compare {} RUN; `hearth run list` shows them, "
+               "`hearth run show {}` this one alone",
+               args.runs.front(), args.runs.front()));
   Server server = TRY(Server::open(globals));
   std::vector<Run> runs;
   for (const std::string& name : args.runs) runs.push_back(TRY(server.run(name)));

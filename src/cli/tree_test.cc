@@ -224,6 +224,14 @@ TEST_F(TreeTest, WithoutAServerItIsExit6) {
   }
 }
 
+TEST_F(TreeTest, OneRunIsNoComparison) {
+  const Done one = run_line({"run", "compare", "cnn-1"});
+  EXPECT_EQ(one.code, 7);  // before a server is asked
+  EXPECT_NE(one.err.find("two runs at least"), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("hearth run compare cnn-1 RUN"), std::string::npos) << one.err;
+  EXPECT_EQ(run_line({"run", "compare", "cnn-1", "cnn-2"}).code, 6);
+}
+
 TEST_F(TreeTest, TemplatesAreJobFiles) {
   for (const char* name : {"train", "command", "data"}) {
     const Done done = run_line({"job", "new", "--template", name});
