@@ -248,12 +248,30 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+// A metric that is asked for by name has to be there.
+Result<void> check_metric(const Run& run, const std::string& wanted) {
+  constexpr size_t kShownNames = 10;
+  if (wanted.empty() || run.metrics.contains(wanted)) return {};
+  std::vector<std::string> names;
+  for (const auto& [name, latest] : run.metrics) names.push_back(printable(name));
+  std::string mend = names.empty() ? "the run has logged none" : "";
+  if (const std::string near = nearest(wanted, names); !near.empty())
+    mend = format("did you mean '{}'?", near);
+  else if (names.size() > kShownNames)
+    mend = format("`hearth run show {}` lists all {}; the first are {}", run.id, names.size(),
+                  join(std::vector(names.begin(), names.begin() + kShownNames), ", "));
+  else if (!names.empty())
+    mend = format("there are {}", join(names, ", "));
+  return Error::not_found(format("run {} has no metric '{}'", run.name, wanted), std::move(mend));
+}
+
 Result<int> export_run(const Globals& globals, const ExportArgs& args) {
   const std::string wanted = globals.json ? "json" : args.format;
   if (wanted != "csv" && wanted != "json")
     return Error::invalid(format("--format {}: there are csv and json", wanted));
   Server server = TRY(Server::open(globals));
   const Run run = TRY(server.run(args.run));
+  TRY(check_metric(run, args.metric));
   if (!args.tensorboard.empty()) {
     const std::string file = TRY(export_events(server, run, args.metric, args.tensorboard));
     if (globals.json)
