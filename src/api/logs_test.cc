@@ -64,6 +64,24 @@ TEST_F(LogLinesTest, OfATaskByNumber) {
   expect_problem(as(viewer_, "GET " + at_ + "/logs/lines?limit=5001"), 400, "invalid");
 }
 
+TEST_F(LogLinesTest, OfAnAttemptOrARankThatIsNotThereNameThoseThatAre) {
+  start();
+  const std::string job = started(member_);
+  at_ = "/api/v1/jobs/" + job;
+  for (const char* way : {"/logs?", "/logs/lines?", "/logs/search?re=x&"}) {
+    auto answer = as(viewer_, "GET " + at_ + way + "attempt=7");
+    expect_problem(answer, 404, "not_found");
+    EXPECT_NE(answer.body.find("its only attempt is 1"), std::string::npos) << answer.body;
+    answer = as(viewer_, "GET " + at_ + way + "rank=3");
+    expect_problem(answer, 404, "not_found");
+    EXPECT_NE(answer.body.find("its only task is rank 0"), std::string::npos) << answer.body;
+    EXPECT_EQ(as(viewer_, "GET " + at_ + way + "attempt=1&rank=0").status, 200);
+  }
+  // A rank beyond those of the job file never comes, however long it is followed.
+  expect_problem(as(viewer_, "GET " + at_ + "/logs?follow=1&rank=3"), 404, "not_found");
+  EXPECT_EQ(as(viewer_, "GET " + at_ + "/logs?attempt=all").status, 200);
+}
+
 TEST_F(LogLinesTest, AreFound) {
   start();
   const std::string job = started(member_);
@@ -94,6 +112,11 @@ TEST_F(LogLinesTest, OfAJobThatWaitsThereAreNone) {
   EXPECT_EQ(none.last, 0);
   EXPECT_FALSE(none.ended);
   EXPECT_TRUE(hits("?re=x").hits.empty());
+  EXPECT_EQ(as(viewer_, "GET " + at_ + "/logs?attempt=1").status, 200);  // it may begin yet
+  EXPECT_EQ(as(member_, "POST " + at_ + "/cancel", "{}").status, 200);
+  const auto over = as(viewer_, "GET " + at_ + "/logs?attempt=1");
+  expect_problem(over, 404, "not_found");
+  EXPECT_NE(over.body.find("none has begun"), std::string::npos) << over.body;
 }
 
 }  // namespace

@@ -43,15 +43,43 @@ Result<LogRequest> log_request(Call& call, const Job& job) {
   return request;
 }
 
+int64_t last_attempt(const std::vector<Task>& tasks) {
+  int64_t last = 0;
+  for (const Task& task : tasks) last = std::max(last, task.attempt_number);
+  return last;
+}
+
+Result<void> check_rank(const Job& job, int64_t rank) {
+  const int64_t count = tasks_of(job.spec);
+  if (rank < count) return {};
+  return Error::not_found(
+      format("job {} has no rank {}", job.name, rank),
+      count == 1 ? "its only task is rank 0" : format("its ranks are 0 to {}", count - 1));
+}
+
+// `attempt`: 0 is the last one, whichever that is.
+Result<void> check_attempt(const Job& job, int64_t attempt, const std::vector<Task>& tasks) {
+  const int64_t last = last_attempt(tasks);
+  if (attempt <= last) return {};
+  return Error::not_found(format("job {} has no attempt {}", job.name, attempt),
+                          last == 0   ? "none has begun"
+                          : last == 1 ? "its only attempt is 1"
+                                      : format("its attempts are 1 to {}", last));
+}
+
 Result<net::Response> read_logs(Call& call) {
   const Job job = TRY(call.services.jobs.get(call.who, call.at("job"), call.query("project")));
   const LogRequest request = TRY(log_request(call, job));
+  if (request.rank) TRY(check_rank(job, *request.rank));
+  const auto tasks = TRY(call.services.jobs.tasks(call.who, job.id));
+  // One that may come yet is waited for: the first, or by who follows any.
+  const bool may_come = !finished(job.state) && (request.follow || tasks.empty());
+  if (!may_come) TRY(check_attempt(job, request.attempt, tasks));
   if (!request.grep.empty()) {
     // A wrong expression is said now, not in the middle of the stream.
     control::LogQuery probe;
     probe.grep = request.grep;
     probe.after_seq = std::numeric_limits<int64_t>::max() - 1;  // looks at no line
-    const auto tasks = TRY(call.services.jobs.tasks(call.who, job.id));
     if (!tasks.empty()) {
       probe.task_id = tasks.front().id;
       const auto read = call.services.ingest.read_log(probe);
@@ -75,9 +103,10 @@ Result<std::optional<Task>> asked_task(Call& call, const Job& job) {
   const int64_t rank = TRY(call.query_integer("rank", 0, 0, kMostRank));
   int64_t attempt = TRY(call.query_integer("attempt", 0, 1, kMostAttempt));
   const auto tasks = TRY(call.services.jobs.tasks(call.who, job.id));
-  if (tasks.empty() && attempt == 0) return std::optional<Task>();
-  if (attempt == 0)
-    for (const Task& task : tasks) attempt = std::max(attempt, task.attempt_number);
+  TRY(check_rank(job, rank));
+  TRY(check_attempt(job, attempt, tasks));
+  if (tasks.empty()) return std::optional<Task>();
+  if (attempt == 0) attempt = last_attempt(tasks);
   for (const Task& task : tasks)
     if (task.attempt_number == attempt && task.rank == rank) return std::optional(task);
   return Error::not_found(format("attempt {} of job {} has no rank {}", attempt, job.name, rank),

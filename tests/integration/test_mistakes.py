@@ -1,0 +1,27 @@
+"""Lines that are well formed and cannot be meant: each is told what is wrong, and what there is."""
+
+from harness import ServerCase
+
+
+class Mistakes(ServerCase):
+    def refused(self, code, said, *arguments, **options):
+        """Runs a command that has to fail with this exit code and these words."""
+        done = self.server.run(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "")
+        for words in said:
+            self.assertEqual(done.stderr.count(words), 1, "%s in\n%s" % (words, done.stderr))
+        return done
+
+    def test_runs_and_logs_that_are_not_there(self):
+        job = self.server.job("echo loss=0.5 step=1", name="one")["name"]
+        self.refused(7, ["two runs at least"], "run", "compare", job)
+        self.refused(3, ["no metric 'los'", "did you mean 'loss'?"],
+                     "run", "export", job, "--metric", "los")
+        for more in ([], ["--tail", "5"], ["--follow"]):
+            self.refused(3, ["has no attempt 7", "its only attempt is 1"],
+                         "job", "logs", job, "--attempt", "7", *more)
+            self.refused(3, ["has no rank 3", "its only task is rank 0"],
+                         "job", "logs", job, "--rank", "3", *more)
+        self.assertEqual(self.server.lines(job, "--attempt", "1", "--rank", "0"),
+                         ["loss=0.5 step=1"])
