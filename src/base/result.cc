@@ -1,5 +1,6 @@
 #include "base/result.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -103,9 +104,14 @@ Error Error::with(std::string_view context) && {
   return std::move(*this);
 }
 
+std::string_view Error::mend_beside_fields() const {
+  const bool told = std::ranges::find(errors, mend, &FieldError::mend) != errors.end();
+  return told ? std::string_view() : mend;
+}
+
 std::string Error::text() const {
   std::string out = detail;
-  if (!mend.empty()) out += format(" ({})", mend);
+  if (!mend_beside_fields().empty()) out += format(" ({})", mend);
   for (const FieldError& field : errors) {
     out += "\n  ";
     if (field.line > 0) out += format("line {}: ", field.line);

@@ -77,6 +77,8 @@ struct [[nodiscard]] Error {
 
   // The same error with "context: " before its detail.
   Error with(std::string_view context) &&;
+  // The mend, or "" where a field error says the same: who shows both shows it once.
+  std::string_view mend_beside_fields() const;
   // "detail (mend)" and a line per field error, for logs and terminals.
   std::string text() const;
 };

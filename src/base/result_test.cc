@@ -102,6 +102,11 @@ TEST(Error, TextNamesEveryField) {
             "job.yaml: 2 errors (mend them)\n"
             "  line 4: resources.cpus: found 'x', allowed: a number; write 2\n"
             "  name: found nothing, allowed: a name");
+  error.errors.front().mend = error.mend;
+  EXPECT_EQ(error.text(),
+            "job.yaml: 2 errors\n"
+            "  line 4: resources.cpus: found 'x', allowed: a number; mend them\n"
+            "  name: found nothing, allowed: a name");
 }
 
 TEST(ResultDeathTest, ABrokenInvariantAborts) {

@@ -206,7 +206,7 @@ std::string error_text(const Error& error, std::string_view file) {
     if (!mistake.allowed.empty()) out += format("      allowed: {}\n", mistake.allowed);
     if (!mistake.mend.empty()) out += format("      {}\n", mistake.mend);
   }
-  if (!error.mend.empty()) out += format("  {}\n", error.mend);
+  if (const auto mend = error.mend_beside_fields(); !mend.empty()) out += format("  {}\n", mend);
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/job_spec.h"
+
 namespace hearth::cli {
 namespace {
 
@@ -63,6 +65,16 @@ TEST(Words, NumbersAndValues) {
   EXPECT_EQ(number_text(std::numeric_limits<double>::quiet_NaN()), "NaN");
   EXPECT_EQ(any_text(AnyJson{"\"a \\\"b\\\"\""}), "a \"b\"");
   EXPECT_EQ(any_text(AnyJson{"[1,2]"}), "[1,2]");
+}
+
+TEST(Errors, SayTheMendOnce) {
+  const auto job = parse_job_yaml("hearth: 1\nname: it\ncomand: x\ncommand: x\n");
+  ASSERT_FALSE(job.ok());
+  const std::string mend = job.error().mend;
+  ASSERT_EQ(job.error().errors.front().mend, mend);  // each stands for who shows it alone
+  const std::string text = error_text(job.error(), "job.yaml");
+  EXPECT_NE(text.find("did you mean"), std::string::npos) << text;
+  EXPECT_EQ(text.find(mend), text.rfind(mend)) << text;
 }
 
 TEST(Errors, NameFileLineAndMend) {

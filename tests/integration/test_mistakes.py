@@ -25,3 +25,8 @@ class Mistakes(ServerCase):
                          "job", "logs", job, "--rank", "3", *more)
         self.assertEqual(self.server.lines(job, "--attempt", "1", "--rank", "0"),
                          ["loss=0.5 step=1"])
+
+    def test_the_mend_is_said_once(self):
+        text = "hearth: 1\nname: it\ncomand: x\ncommand: 'true'\n"
+        for verb in ("check", "submit"):
+            self.refused(7, ["did you mean"], "job", verb, "-", stdin=text)

@@ -15,9 +15,10 @@ export const isGone = (error: unknown): boolean =>
 export function say(error: unknown): Said {
   if (error instanceof Refused) {
     const {problem} = error;
+    const told = problem.errors?.some((one) => one.mend === problem.mend); // beside its field
     return {
       text: error.message,
-      mend: problem.mend,
+      mend: told ? undefined : problem.mend,
       request_id: problem.request_id,
       fields: (problem.errors ?? []).map((one) => ({
         path: one.path ?? "",
