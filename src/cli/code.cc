@@ -40,6 +40,30 @@ Result<std::string> send_text(Server& server, const std::string& text) {
   return digest;
 }
 
+bool is_much(const os::BundleContents::Part& part) {
+  return part.files > kMuchCodeFiles || part.bytes > kMuchCodeBytes;
+}
+
+std::string packed_words(const std::string& directory, const os::BundleContents& contents) {
+  using Part = os::BundleContents::Part;
+  const auto count = [](int64_t files) {
+    return files == 1 ? std::string("1 file") : format("{} files and folders", files);
+  };
+  std::string words = format("Packing {}: {}, {}.", directory, count(contents.all.files),
+                             format_size(contents.all.bytes));
+  if (!is_much(contents.all)) return words;
+  const bool heavy = contents.all.bytes > kMuchCodeBytes;
+  words += "\n  That is much for code";
+  if (const auto* most = contents.largest(heavy ? &Part::bytes : &Part::files))
+    words +=
+        format("; {} of it in {}/",
+               heavy ? format_size(most->second.bytes) : count(most->second.files), most->first);
+  return words +
+         ". Name what the job does not need in a file .hearthignore\n"
+         "  there, as in .gitignore; what several jobs read is better kept by `hearth dataset "
+         "add`.";
+}
+
 }  // namespace
 
 std::string without_credentials(const std::string& remote) {
@@ -65,10 +89,14 @@ GitState git_state(const std::string& directory, std::string& diff) {
   return state;
 }
 
-Result<SentCode> send_code(Server& server, const std::string& directory) {
+Result<SentCode> send_code(Server& server, const std::string& directory, TellPacked tell) {
   const auto folder = TRY(os::TemporaryDirectory::make());
   const std::string file = folder / "code.tar.zst";
-  const auto bundle = TRY(os::bundle_directory(directory, file));
+  const auto told = [&](const os::BundleContents& contents) {
+    if (is_much(contents.all) || tell == TellPacked::always)
+      std::fprintf(stderr, "%s\n", packed_words(directory, contents).c_str());
+  };
+  const auto bundle = TRY(os::bundle_directory(directory, file, {}, told));
   for (const std::string& link : bundle.left_out_links)
     std::fprintf(stderr, "Left out: %s is a link that leads out of the code.\n", link.c_str());
   SentCode sent;

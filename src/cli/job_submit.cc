@@ -237,8 +237,11 @@ Result<int> submit(const Globals& globals, const SubmitArgs& args,
   const auto runnable = check_runnable(job.spec);
   if (!runnable.ok()) return fail(runnable.error(), job.shown_name);
   SentCode code;
+  // A job file names the folder; behind -- it is the one that the command was said in.
+  const bool said = !tail.empty() && !globals.quiet;
   if (!job.spec.code.directory.empty())
-    code = TRY(send_code(server, absolute(job.base, job.spec.code.directory)));
+    code = TRY(send_code(server, absolute(job.base, job.spec.code.directory),
+                         said ? TellPacked::always : TellPacked::when_much));
   const auto made = server.api().send_as<Job>("POST", "/api/v1/jobs", body_of(job, code));
   if (!made.ok()) return fail(made.error(), job.shown_name);
   if (globals.json)

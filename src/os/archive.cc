@@ -281,8 +281,10 @@ class Unpacker {
 }  // namespace
 
 Result<BundleInfo> bundle_directory(const std::string& directory, const std::string& to,
-                                    const BundleBounds& bounds) {
+                                    const BundleBounds& bounds,
+                                    const std::function<void(const BundleContents&)>& counted) {
   const BundlePlan plan = TRY(plan_bundle(directory, bounds));
+  if (counted) counted(plan.contents);
   auto done = Packer(directory, bounds, TRY(File::create_new(to, 0600))).run(plan);
   if (!done.ok()) ignore(remove_file(to));
   return done;

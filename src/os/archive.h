@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,10 +33,24 @@ struct BundleInfo {
   std::vector<std::string> left_out_links;  // led outside; at most 20 are named
 };
 
+// What a bundle takes, as it was counted before packing.
+struct BundleContents {
+  struct Part {
+    int64_t files = 0;  // files, folders and links
+    int64_t bytes = 0;
+  };
+  Part all;
+  std::map<std::string, Part> folders;  // those at the top, each with what lies in it
+  // The folder with the most bytes or files; nullptr where there is none.
+  const std::pair<const std::string, Part>* largest(int64_t Part::* by) const;
+};
+
 // Packs `directory` into the new file `to` (mode 0600; removed again on error). too_large names the
-// bound and the largest folder, so that the reader knows what to put into .hearthignore.
+// bound and the largest folder, so that the reader knows what to put into .hearthignore. `counted`
+// is called before a byte is packed.
 Result<BundleInfo> bundle_directory(const std::string& directory, const std::string& to,
-                                    const BundleBounds& bounds = {});
+                                    const BundleBounds& bounds = {},
+                                    const std::function<void(const BundleContents&)>& counted = {});
 // The names that bundle_directory would take, sorted; folders end in '/'.
 Result<std::vector<std::string>> bundle_names(const std::string& directory,
                                               const BundleBounds& bounds = {});

@@ -130,6 +130,29 @@ TEST_F(Bundles, BoundsAreKeptAndNameTheLargestFolder) {
   EXPECT_EQ(bundle_directory(at("none"), at("y")).error().code, Code::not_found);
 }
 
+TEST_F(Bundles, WhatIsTakenIsCountedBeforeItIsPacked) {
+  put("d/many/a", "12345");
+  put("d/many/b", "123");
+  put("d/large/c", "1234567890");
+  put("d/one", "x");
+  put("d/left", "12345");
+  put("d/.hearthignore", "left\n");
+  BundleContents counted;
+  bool first = false;
+  const auto packed = bundle_directory(at("d"), at("x"), {}, [&](const BundleContents& contents) {
+    counted = contents;
+    first = !exists(at("x"));
+  });
+  ASSERT_TRUE(packed.ok());
+  EXPECT_TRUE(first);
+  EXPECT_EQ(counted.all.files, packed->files);
+  EXPECT_EQ(counted.all.bytes, packed->content_bytes);
+  EXPECT_EQ(counted.largest(&BundleContents::Part::files)->first, "many");
+  EXPECT_EQ(counted.largest(&BundleContents::Part::files)->second.bytes, 8);
+  EXPECT_EQ(counted.largest(&BundleContents::Part::bytes)->first, "large");
+  EXPECT_EQ(BundleContents().largest(&BundleContents::Part::bytes), nullptr);
+}
+
 // Archives that nobody honest makes.
 class Malicious : public Bundles {
  protected:

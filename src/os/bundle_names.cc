@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -78,11 +77,10 @@ class Planner {
     }
     // Counted here and not while packing: gigabytes would be packed in vain.
     struct stat status{};
-    if (entry.kind == EntryKind::file &&
-        fstatat(fd, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-      TRY(count(path, status.st_size));
+    const bool sized = entry.kind == EntryKind::file &&
+                       fstatat(fd, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
     plan_.entries.push_back(std::move(taken));
-    if (static_cast<int64_t>(plan_.entries.size()) > bounds_.files) return too_many();
+    TRY(count(path, sized ? status.st_size : 0));
     if (!is_folder) return {};
     const Fd next(openat(fd, entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next) return Error::from_errno(format("opening {}/{}", directory_, path), errno);
@@ -90,50 +88,48 @@ class Planner {
   }
 
   Result<void> count(const std::string& path, int64_t size) {
-    bytes_ += size;
+    using Part = BundleContents::Part;
+    const auto add = [size](Part& part) {
+      part.files += 1;
+      part.bytes += size;
+    };
+    add(plan_.contents.all);
     if (const size_t slash = path.find('/'); slash != std::string::npos)
-      folder_bytes_[path.substr(0, slash)] += size;
-    if (bytes_ <= bounds_.bytes) return {};
-    const auto largest =
-        std::max_element(folder_bytes_.begin(), folder_bytes_.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return Error::of(
-        Code::too_large,
-        format("{} has more than {} to bundle", directory_, format_size(bounds_.bytes)),
-        largest == folder_bytes_.end()
-            ? "put what the job does not need into .hearthignore"
-            : format("{} of it lies in {}/: make it a dataset, or put it into .hearthignore",
-                     format_size(largest->second), largest->first));
-  }
-
-  Error too_many() const {
-    std::map<std::string, size_t> counts;
-    for (const BundleEntry& entry : plan_.entries)
-      if (const size_t slash = entry.path.find('/'); slash != std::string::npos)
-        ++counts[entry.path.substr(0, slash)];
-    std::string largest;
-    size_t most = 0;
-    for (const auto& [name, count] : counts)
-      if (count > most) {
-        most = count;
-        largest = name;
-      }
-    return Error::of(
-        Code::too_large, format("{} has more than {} files to bundle", directory_, bounds_.files),
-        largest.empty()
-            ? "put what the job does not need into .hearthignore"
-            : format("{} of them lie in {}/: put it into .hearthignore", most, largest));
+      add(plan_.contents.folders[path.substr(0, slash)]);
+    if (plan_.contents.all.bytes > bounds_.bytes) {
+      const auto* largest = plan_.contents.largest(&Part::bytes);
+      return Error::of(
+          Code::too_large,
+          format("{} has more than {} to bundle", directory_, format_size(bounds_.bytes)),
+          largest == nullptr
+              ? "put what the job does not need into .hearthignore"
+              : format("{} of it lies in {}/: make it a dataset, or put it into .hearthignore",
+                       format_size(largest->second.bytes), largest->first));
+    }
+    if (plan_.contents.all.files <= bounds_.files) return {};
+    const auto* largest = plan_.contents.largest(&Part::files);
+    return Error::of(Code::too_large,
+                     format("{} has more than {} files to bundle", directory_, bounds_.files),
+                     largest == nullptr ? "put what the job does not need into .hearthignore"
+                                        : format("{} of them lie in {}/: put it into .hearthignore",
+                                                 largest->second.files, largest->first));
   }
 
   const std::string& directory_;
   const BundleBounds& bounds_;
   IgnoreRules rules_;
   BundlePlan plan_;
-  int64_t bytes_ = 0;
-  std::map<std::string, int64_t> folder_bytes_;
 };
 
 }  // namespace
+
+const std::pair<const std::string, BundleContents::Part>* BundleContents::largest(
+    int64_t Part::* by) const {
+  const auto found =
+      std::max_element(folders.begin(), folders.end(),
+                       [by](const auto& a, const auto& b) { return a.second.*by < b.second.*by; });
+  return found == folders.end() ? nullptr : &*found;
+}
 
 Result<BundlePlan> plan_bundle(const std::string& directory, const BundleBounds& bounds) {
   return Planner(directory, bounds).run();

@@ -19,6 +19,7 @@ struct BundleEntry {
 struct BundlePlan {
   std::vector<BundleEntry> entries;  // sorted, parents first
   std::vector<std::string> left_out_links;
+  BundleContents contents;
 };
 Result<BundlePlan> plan_bundle(const std::string& directory, const BundleBounds& bounds);
 

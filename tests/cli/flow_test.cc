@@ -60,6 +60,26 @@ TEST_F(FlowTest, SubmitOfACommandBundlesTheDirectory) {
   EXPECT_EQ(spec->resources.memory.bytes, 100 << 20);
   ASSERT_EQ(uploads_.size(), 1U);
   EXPECT_EQ(body.code_digest, uploads_[0]);
+  EXPECT_NE(done.err.find(format("Packing {}: 1 file, 9 B.\n", folder_)), std::string::npos)
+      << done.err;
+}
+
+TEST_F(FlowTest, SubmitTellsOfMuchCode) {
+  take_uploads();
+  handler_.answer("POST /api/v1/jobs", job_in("queued"), 201);
+  write("job.yaml", "hearth: 1\nname: it\ncode: .\ncommand: \"true\"\n");
+  write("data/large", "");
+  EXPECT_EQ(hearth({"job", "submit", "job.yaml"}).err.find("Packing"), std::string::npos);
+  EXPECT_EQ(hearth({"job", "submit", "-q", "--", "true"}).err.find("Packing"), std::string::npos);
+  fs::resize_file(fs::path(folder_) / "data/large", 101 << 20);  // a hole: it takes no room
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"job", "submit", "job.yaml", "-q"}, {"job", "submit", "--json", "--", "true"}}) {
+    const Done done = hearth(words);
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_EQ(done.out.find("Packing"), std::string::npos) << done.out;
+    for (const char* said : {"Packing", "101 MiB of it in data/", ".hearthignore"})
+      EXPECT_NE(done.err.find(said), std::string::npos) << said << "\n" << done.err;
+  }
 }
 
 TEST_F(FlowTest, MistakesOfAJobFileAreToldWithoutAServer) {

@@ -1,5 +1,9 @@
 """Lines that are well formed and cannot be meant: each is told what is wrong, and what there is."""
 
+import json
+import os
+import tempfile
+
 from harness import ServerCase
 
 
@@ -30,3 +34,13 @@ class Mistakes(ServerCase):
         text = "hearth: 1\nname: it\ncomand: x\ncommand: 'true'\n"
         for verb in ("check", "submit"):
             self.refused(7, ["did you mean"], "job", verb, "-", stdin=text)
+
+    def test_a_command_says_what_it_takes_along(self):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        for name, text in (("one.py", "1"), ("left.bin", "12345"), (".gitignore", "left.bin\n")):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+        done = self.server.run("job", "submit", "--json", "--", "true", cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Packing %s: 2 files and folders, 10 B." % folder, done.stderr)
+        self.server.wait(json.loads(done.stdout)["id"])
