@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "client/contexts.h"
 #include "os/files.h"
 #include "os/process.h"
 #include "os/signals.h"
@@ -53,6 +54,24 @@ Result<std::string> last_lines(const std::string& path, size_t lines) {
   for (size_t n = 0; n <= lines && at != std::string::npos && at > 0; ++n)
     at = text.rfind('\n', at - 1);
   return text.substr(at == std::string::npos || at == 0 ? 0 : at + 1);
+}
+
+// The user's own file; a server starts without it as well.
+client::Contexts known_contexts() {
+  return client::load_contexts().value_or({});
+}
+
+// What to say where the start of a new server has become what commands mean by default; "" where
+// nothing changed, or nothing was known before.
+std::string switched_words(const client::Contexts& before, const client::Contexts& after) {
+  const auto was = before.contexts.find(before.current);
+  const auto is = after.contexts.find(after.current);
+  if (was == before.contexts.end() || is == after.contexts.end() || was->first == is->first)
+    return "";
+  return format(
+      "commands speak to this server by default now (context {}, {}), no longer to {} ({}); "
+      "back: hearth context use {}",
+      is->first, is->second.url, was->first, was->second.url, was->first);
 }
 
 // What went wrong, as the server itself said by its exit code.
@@ -104,8 +123,11 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
   // Signals are read as events; blocked before the first thread starts.
   auto signals = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
   os::ignore_signal(SIGPIPE);
+  const client::Contexts before = known_contexts();
   auto server = TRY(HearthServer::start(args));
   log_info("Hearth is ready at {}", server->url());
+  if (const std::string words = switched_words(before, known_contexts()); !words.empty())
+    log_info("{}", words);
   if (isatty(STDERR_FILENO)) {
     const auto link = server->sign_in_link();
     if (link.ok()) std::fprintf(stderr, "\n  Sign in: %s\n\n", link->c_str());
@@ -141,6 +163,7 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
 int up(const cli::UpArgs& args) {
   const DataPaths paths = data_paths(args.data);
   if (args.detach) {
+    const client::Contexts before = known_contexts();
     const auto done = detach(paths);
     if (!done.ok()) return fail(done.error());
     const auto file = read_server_file(paths.server_file());
@@ -149,6 +172,8 @@ int up(const cli::UpArgs& args) {
                 static_cast<long long>(file->pid));
     const auto link = local_sign_in_link(paths);
     if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
+    if (const std::string words = switched_words(before, known_contexts()); !words.empty())
+      std::fprintf(stderr, "Note: %s\n", words.c_str());
     return 0;
   }
   mallopt(M_ARENA_MAX,

@@ -44,3 +44,32 @@ class Mistakes(ServerCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Packing %s: 2 files and folders, 10 B." % folder, done.stderr)
         self.server.wait(json.loads(done.stdout)["id"])
+
+    def test_a_new_server_says_that_it_became_the_default(self):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        mine = {"XDG_CONFIG_HOME": os.path.join(folder, "config"), "HEARTH_URL": ""}
+
+        def up(name):
+            place = os.path.join(folder, name)
+            self.addCleanup(self.server.run, "down", "--data", place, environment=mine)
+            return self.server.run("up", "--detach", "--data", place, "--listen", "127.0.0.1:0",
+                                   environment=mine)
+
+        def current():
+            listed = json.loads(self.server.ok("context", "list", "--json", environment=mine))
+            return next(one["name"] for one in listed if one["current"])
+
+        first = up("first")
+        self.assertEqual((first.returncode, first.stderr), (0, ""))
+        before = current()
+        second = up("second")
+        self.assertEqual(second.returncode, 0, second.stderr)
+        self.assertNotEqual(current(), before)
+        for words in ("context " + current(), "no longer to " + before,
+                      "hearth context use " + before):
+            self.assertIn(words, second.stderr)
+        self.server.ok("context", "use", before, environment=mine)
+        self.assertEqual(current(), before)
+        self.server.ok("down", "--data", os.path.join(folder, "second"), environment=mine)
+        self.assertEqual(up("second").stderr, "")  # no new one: nothing is switched
+        self.assertEqual(current(), before)
