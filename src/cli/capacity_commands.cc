@@ -416,6 +416,13 @@ struct ReservationArgs {
 };
 
 Result<int> add_reservation(const Globals& globals, const ReservationArgs& args) {
+  if (args.length.empty() && args.until.empty())
+    return Error::invalid("it is not said when the reservation is over",
+                          "say --for 2h, or --until with a time as 2026-12-01T18:00:00Z");
+  if (!args.length.empty() && !args.until.empty())
+    return Error::invalid(format("--for {} and --until {} both say when the reservation is over",
+                                 args.length, args.until),
+                          "take one of them out");
   Server server = TRY(Server::open(globals));
   Reservation wanted;
   wanted.name = args.name;
@@ -429,9 +436,6 @@ Result<int> add_reservation(const Globals& globals, const ReservationArgs& args)
     wanted.from = wanted.from + TRY(parse_duration(args.from.substr(1)));
   else if (!args.from.empty())
     wanted.from = TRY(from_rfc3339(args.from));
-  if (args.length.empty() == args.until.empty())
-    return Error::invalid("it is not said when the reservation is over",
-                          "say --for 2h, or --until with a time as 2026-12-01T18:00:00Z");
   wanted.until = args.until.empty() ? wanted.from + TRY(parse_duration(args.length))
                                     : TRY(from_rfc3339(args.until));
   const std::string answer =

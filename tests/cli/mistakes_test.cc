@@ -29,5 +29,23 @@ TEST_F(FlowTest, ExportOfAMetricThatIsNotThereNamesThoseThatAre) {
   EXPECT_NE(bare.err.find("has logged none"), std::string::npos) << bare.err;
 }
 
+TEST_F(FlowTest, AReservationEndsByOneOfTwoOptions) {
+  const std::vector<std::string> begin{"reservation", "add", "demo",
+                                       "--node",      "a",   "--maintenance"};
+  const auto add = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), begin.begin(), begin.end());
+    return hearth(more);
+  };
+  const Done both = add({"--for", "2h", "--until", "2026-12-01T18:00:00Z"});
+  EXPECT_EQ(both.code, 7);
+  EXPECT_NE(both.err.find("--for 2h and --until 2026-12-01T18:00:00Z both say"), std::string::npos)
+      << both.err;
+  EXPECT_NE(both.err.find("take one of them out"), std::string::npos) << both.err;
+  const Done none = add({});
+  EXPECT_EQ(none.code, 7);
+  EXPECT_NE(none.err.find("say --for 2h, or --until"), std::string::npos) << none.err;
+  EXPECT_TRUE(handler_.asked("POST /api/v1/reservations").empty());
+}
+
 }  // namespace
 }  // namespace hearth::cli
