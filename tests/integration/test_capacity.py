@@ -179,6 +179,9 @@ class Nodes(CapacityCase):
         self.assertEqual(first["failure"]["class"], "preemption")
         self.assertIn(at, first["failure"]["text"])
         self.assertNotIn("tasks", self.nodes()[at])
+        self.server.ok("node", "drain", at)  # again, without a reason
+        self.assertIn("drained by", self.server.ok("node", "show", at))
+        self.assertIn("fan", self.server.ok("node", "show", at))
         self.server.ok("node", "uncordon", at)
         for kind in ("node.drained", "node.uncordoned"):
             said = eventually(lambda kind=kind: events.of(kind), kind)[-1]

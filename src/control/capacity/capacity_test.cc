@@ -104,7 +104,14 @@ TEST_F(CapacityTest, NodesAreClosedAndOpened) {
   const NodeOrder drained = need(capacity_.drain(world_.admin, "n1", {"disk", {}}));
   EXPECT_EQ(drained.drain_at, world_.clock.now());
   EXPECT_EQ(world_.last_event(), "node.drained");
+  EXPECT_EQ(drained.reason, "disk");
+  EXPECT_EQ(need(capacity_.drain(world_.admin, "n1", {"", {}})).reason, "disk");
+  EXPECT_EQ(need(capacity_.cordon(world_.admin, "n1", "")).reason, "disk");
+  EXPECT_EQ(need(capacity_.drain(world_.admin, "n1", {"fan", {}})).reason, "fan");
   const NodeOrder open = need(capacity_.uncordon(world_.admin, "n1"));
+  EXPECT_EQ(open.reason, "");
+  EXPECT_EQ(need(capacity_.cordon(world_.admin, "n1", "")).reason, "");
+  need(capacity_.uncordon(world_.admin, "n1"));
   EXPECT_FALSE(open.cordoned);
   EXPECT_EQ(open.drain_at.micros, 0);
 }

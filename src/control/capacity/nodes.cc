@@ -6,6 +6,15 @@
 #include "control/emit.h"
 
 namespace hearth::control {
+namespace {
+
+// Closed again without a word why, a node is closed for what it was: opening it clears that.
+void take_reason(NodeOrder& order, const std::string& reason) {
+  if (!reason.empty()) order.reason = reason;
+}
+
+}  // namespace
+
 Capacity::Capacity(Context context, Access& access, ClusterView view)
     : context_(context), access_(access), view_(std::move(view)) {}
 
@@ -124,7 +133,7 @@ Result<NodeOrder> Capacity::cordon(const Identity& who, const std::string& node,
   return order(who, node, "node.cordoned", [&](db::Session&, NodeOrder& order) -> Result<void> {
     order.cordoned = true;
     order.drain_at = {};
-    order.reason = reason;
+    take_reason(order, reason);
     return {};
   });
 }
@@ -143,7 +152,7 @@ Result<NodeOrder> Capacity::drain(const Identity& who, const std::string& node,
   return order(who, node, "node.drained", [&](db::Session&, NodeOrder& order) -> Result<void> {
     order.cordoned = true;
     order.drain_at = std::max(wanted.at, context_.clock.now());
-    order.reason = wanted.reason;
+    take_reason(order, wanted.reason);
     return {};
   });
 }
