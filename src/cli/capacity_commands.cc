@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/amounts.h"
 #include "cli/connect.h"
+#include "cli/guarantees.h"
 #include "domain/capacity.h"
 
 namespace hearth::cli {
@@ -76,6 +77,15 @@ Result<int> show_quota(const Globals& globals, const std::string& project) {
   return kExitOk;
 }
 
+// Nodes may come later, so more than there is can be guaranteed; but not without a word.
+Result<void> warn_of_guarantee(Server& server, const Amounts& changed) {
+  const auto quotas = TRY(server.api().list<QuotaStatus>("/api/v1/quotas"));
+  const auto nodes = TRY(server.api().list<NodeStatus>("/api/v1/cluster"));
+  const std::string words = beyond_what_is_there(changed, quotas, nodes);
+  if (!words.empty()) std::fprintf(stderr, "%s\n", words.c_str());
+  return {};
+}
+
 struct QuotaArgs {
   std::string project, weight;
   std::vector<std::string> guaranteed, limit;
@@ -97,10 +107,14 @@ Result<int> set_quota(const Globals& globals, const QuotaArgs& args) {
   const std::string answer =
       TRY(server.api().send("PUT", quota_path(args.project), body, {}, "application/json", extra));
   const std::string promised = words_of(quota.guaranteed), most = words_of(quota.limit);
-  return say(globals, answer,
-             format("{}: guaranteed {}, limit {}, weight {}.", args.project,
-                    promised.empty() ? "nothing" : promised, most.empty() ? "none" : most,
-                    number_text(quota.weight)));
+  const int code = say(globals, answer,
+                       format("{}: guaranteed {}, limit {}, weight {}.", args.project,
+                              promised.empty() ? "nothing" : promised, most.empty() ? "none" : most,
+                              number_text(quota.weight)));
+  // The quota is set, whether or not the rest can be asked.
+  if (!args.guaranteed.empty() && !globals.quiet)
+    ignore(warn_of_guarantee(server, quota.guaranteed));
+  return code;
 }
 
 void add_quota_commands(Tree& tree) {

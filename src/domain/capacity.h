@@ -11,6 +11,8 @@
 
 namespace hearth {
 
+constexpr std::string_view kOfModel = "gpu_models.";
+
 // Amounts of a quota. What is not named is not promised (guaranteed) or not bounded (limit).
 struct Amounts {
   std::optional<double> cpus, gpus;
@@ -31,6 +33,26 @@ struct Describe<Amounts> {
         .example("{H100: 4}");
   }
 };
+
+// Each amount by its path in a quota: "gpus", "memory_bytes", "gpu_models.H100"; and back.
+inline std::map<std::string, double> flat(const Amounts& amounts) {
+  std::map<std::string, double> all;
+  if (amounts.cpus) all["cpus"] = *amounts.cpus;
+  if (amounts.gpus) all["gpus"] = *amounts.gpus;
+  if (amounts.memory_bytes) all["memory_bytes"] = static_cast<double>(*amounts.memory_bytes);
+  for (const auto& [model, gpus] : amounts.gpu_models) all[std::string(kOfModel) + model] = gpus;
+  return all;
+}
+inline Amounts amounts_of(const std::map<std::string, double>& all) {
+  Amounts amounts;
+  for (const auto& [what, amount] : all) {
+    if (what == "cpus") amounts.cpus = amount;
+    if (what == "gpus") amounts.gpus = amount;
+    if (what == "memory_bytes") amounts.memory_bytes = static_cast<int64_t>(amount);
+    if (what.starts_with(kOfModel)) amounts.gpu_models[what.substr(kOfModel.size())] = amount;
+  }
+  return amounts;
+}
 
 // Of a project and all below it. A guarantee is lent while it is idle, and given back at need; a
 // limit is never passed. Beyond the guarantees the smaller share by weight goes first.

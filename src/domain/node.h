@@ -1,8 +1,10 @@
 // What an executor says there is: nodes and GPUs as a tree of cells.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/describe.h"
@@ -32,6 +34,14 @@ struct Describe<Gpu> {
     f("problem", &Gpu::problem, "why it may not");
   }
 };
+
+// "H100" names "NVIDIA H100 80GB HBM3": so do job files and quotas.
+inline bool names_model(std::string_view wanted, std::string_view model) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return !std::ranges::search(model, wanted, {}, lower, lower).empty() || wanted.empty();
+}
 
 struct NumaCell {
   std::string name;

@@ -5,16 +5,6 @@
 namespace hearth::sched {
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-// "H100" names "NVIDIA H100 80GB HBM3".
-bool names(std::string_view wanted, std::string_view model) {
-  return std::search(model.begin(), model.end(), wanted.begin(), wanted.end(),
-                     [](char a, char b) { return lower(a) == lower(b); }) != model.end();
-}
-
 GpuMask lowest(GpuMask mask, int64_t count) {
   GpuMask taken = 0;
   for (; count > 0; --count) {
@@ -155,8 +145,9 @@ Need need_of(const TaskNeed& task, const std::vector<std::string>& models) {
   if (task.gpu_model.empty()) return need;
   need.models = 0;
   for (size_t i = 0; i < models.size(); ++i) {
-    const bool named = std::any_of(task.gpu_model.begin(), task.gpu_model.end(),
-                                   [&](const auto& wanted) { return names(wanted, models[i]); });
+    const bool named =
+        std::any_of(task.gpu_model.begin(), task.gpu_model.end(),
+                    [&](const auto& wanted) { return names_model(wanted, models[i]); });
     if (named) need.models |= ModelMask{1} << i;
   }
   return need;

@@ -136,6 +136,22 @@ class Quotas(CapacityCase):
             self.assertIn(said, refused.stderr)
         missing = self.server.run("quota", "set", "nothere", "--limit", "gpus=1")
         self.assertEqual(missing.returncode, 3, missing.stderr)
+        what_if = self.server.run("simulate", "--what-if", "--guarantee-of", "speech:gpus=4",
+                                  "--limit-of", "speech:gpus=2")
+        self.assertEqual(what_if.returncode, 7, what_if.stderr)
+        self.assertIn("at most quotas.speech.limit.gpus: 2", what_if.stderr)
+
+    def test_more_may_be_guaranteed_than_there_is_but_not_silently(self):
+        self.server.ok("quota", "set", "vision", "--guarantee", "gpus=2")
+        for more in ((), ("--json",)):
+            done = self.server.run("quota", "set", "speech", "--guarantee", "gpus=100", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("guaranteed 102 GPUs in all, and the cluster has 4 GPUs now",
+                          done.stderr)
+        self.assertNotIn("Warning", self.server.run("quota", "set", "speech", "--guarantee",
+                                                    "gpus=2").stderr)
+        for name in ("vision", "speech"):
+            self.server.ok("quota", "delete", name)
 
     def test_opportunistic_jobs_are_outside_of_quotas_and_go_first(self):
         self.server.ok("quota", "set", "speech", "--limit", "gpus=0")

@@ -8,30 +8,6 @@
 namespace hearth::control {
 namespace {
 
-// Each amount of a quota by its name in a quota file.
-std::map<std::string, double> flat(const Amounts& amounts) {
-  std::map<std::string, double> all;
-  if (amounts.cpus) all["cpus"] = *amounts.cpus;
-  if (amounts.gpus) all["gpus"] = *amounts.gpus;
-  if (amounts.memory_bytes) all["memory_bytes"] = static_cast<double>(*amounts.memory_bytes);
-  for (const auto& [model, gpus] : amounts.gpu_models) all["gpu_models." + model] = gpus;
-  return all;
-}
-
-Result<void> check_limits(const Quota& wanted) {
-  const auto limits = flat(wanted.limit);
-  Error error = Error::invalid("the quota promises more than it allows");
-  for (const auto& [what, guaranteed] : flat(wanted.guaranteed)) {
-    const auto limit = limits.find(what);
-    if (limit == limits.end() || guaranteed <= limit->second) continue;
-    error.errors.push_back({"guaranteed." + what, 0, format("{:g}", guaranteed),
-                            format("at most limit.{}: {:g}", what, limit->second), ""});
-  }
-  if (error.errors.empty()) return {};
-  error.mend = "raise the limit or promise less";
-  return error;
-}
-
 // What is promised to the children of a project must be there: each amount that `parent` is itself
 // promised is at least the sum of theirs.
 Result<void> check_sum(db::Session& session, const std::string& parent, const Quota& changed) {
@@ -79,6 +55,21 @@ void fill_use(QuotaStatus& status, const sched::ProjectUse& use) {
 }
 
 }  // namespace
+
+Result<void> check_limits(const Amounts& guaranteed, const Amounts& limit,
+                          const std::string& path) {
+  const auto limits = flat(limit);
+  Error error = Error::invalid("the quota promises more than it allows");
+  for (const auto& [what, promised] : flat(guaranteed)) {
+    const auto most = limits.find(what);
+    if (most == limits.end() || promised <= most->second) continue;
+    error.errors.push_back({path + "guaranteed." + what, 0, format("{:g}", promised),
+                            format("at most {}limit.{}: {:g}", path, what, most->second), ""});
+  }
+  if (error.errors.empty()) return {};
+  error.mend = "raise the limit or promise less";
+  return error;
+}
 
 Result<void> Capacity::may_set_quota(const Identity& who, const std::string& project) {
   // Not there for whoever may not see it.
@@ -142,7 +133,7 @@ Result<QuotaStatus> Capacity::quota(const Identity& who, const std::string& proj
 Result<Quota> Capacity::set_quota(const Identity& who, const std::string& project, Quota wanted,
                                   std::optional<int64_t> if_version) {
   TRY(may_set_quota(who, project));
-  TRY(check_limits(wanted));
+  TRY(check_limits(wanted.guaranteed, wanted.limit, ""));
   Quota made;
   TRY(context_.database.write([&](db::Session& session) -> Result<void> {
     const auto owner = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));

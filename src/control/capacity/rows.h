@@ -8,6 +8,7 @@
 #include "control/check_version.h"
 #include "control/context.h"
 #include "db/table.h"
+#include "domain/capacity.h"
 #include "domain/identity.h"
 
 namespace hearth::control {
@@ -16,6 +17,10 @@ inline Error no_such_node(const std::string& name) {
   return Error::not_found(format("there is no node '{}'", name),
                           "`hearth node list` shows those there are");
 }
+
+// No guarantee is above its limit, whether a quota is set or only asked about. `path`: what stands
+// before the names of its fields.
+Result<void> check_limits(const Amounts& guaranteed, const Amounts& limit, const std::string& path);
 
 // Writes `row` in place of `before`, or as the first of its name, with who and when.
 template <typename T>

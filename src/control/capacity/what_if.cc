@@ -121,6 +121,8 @@ Result<bool> WhatIfs::cancel(const Identity& who) {
 
 Result<WhatIfAnswer> WhatIfs::answer(const Identity& who, const WhatIf& question) {
   TRY(access_.require_admin(who));
+  for (const auto& [project, quota] : question.quotas)
+    TRY(check_limits(quota.guaranteed, quota.limit, format("quotas.{}.", project)));
   const std::unique_lock lock(one_, std::try_to_lock);
   if (!lock.owns_lock())
     return Error::of(Code::busy, "another such question is being answered",

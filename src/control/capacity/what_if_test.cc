@@ -69,6 +69,12 @@ TEST_F(WhatIfTest, Refusals) {
   WhatIf question;
   EXPECT_EQ(what_ifs_.answer(world_.member, question).error().code, Code::denied);
   EXPECT_EQ(what_ifs_.answer(world_.admin, question).error().code, Code::conflict);
+  question.quotas["other"].guaranteed.gpus = 2;
+  question.quotas["other"].limit.gpus = 1;
+  const auto above = what_ifs_.answer(world_.admin, question);
+  EXPECT_EQ(above.error().code, Code::invalid);
+  EXPECT_EQ(above.error().errors.at(0).path, "quotas.other.guaranteed.gpus");
+  question.quotas.clear();
   add_jobs(1);
   question.without = {"n9"};
   EXPECT_EQ(what_ifs_.answer(world_.admin, question).error().code, Code::not_found);
