@@ -59,6 +59,16 @@ TEST_F(ApiTest, WhyNothingIsWrittenIsToldToWhomItConcerns) {
   EXPECT_EQ(text_of(admin, "ready"), "false");
 }
 
+TEST_F(ApiTest, StatusTellsOfADraining) {
+  start();
+  EXPECT_NE(text_of(as(viewer_, "GET /api/v1/status"), "draining"), "true");
+  draining_ = 2;
+  const auto answer = as(viewer_, "GET /api/v1/status");
+  EXPECT_EQ(text_of(answer, "draining"), "true");
+  EXPECT_EQ(text_of(answer, "waits_for_tasks"), "2");
+  EXPECT_EQ(text_of(answer, "ready"), "true");  // what runs goes on, and is written down
+}
+
 TEST_F(ApiTest, AnIdempotencyKeyGivesTheSameAnswer) {
   start();
   const std::string yaml = "hearth: 1\nname: once\ncommand: \"true\"\n";

@@ -43,6 +43,8 @@ struct Services {
   std::function<Result<KeptBackup>(const KeptBackup&)> backup_kept;
   std::function<std::optional<KeptBackup>()> last_backup;
   std::function<Duration()> clock_ahead;  // of the machine's
+  // For how many tasks a server that is drained waits; nothing: it is not drained.
+  std::function<std::optional<int64_t>()> draining;
 };
 
 struct Options {

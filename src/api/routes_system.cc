@@ -16,6 +16,10 @@ Result<net::Response> status(Call& call) {
   }
   if (call.who.admin) now.last_backup = call.services.last_backup();
   now.clock_ahead_seconds = call.services.clock_ahead().seconds();
+  if (const auto tasks = call.services.draining()) {
+    now.draining = true;
+    now.waits_for_tasks = *tasks;
+  }
   now.version = call.options.version;
   now.server_id = call.services.access.server_id();
   now.url = call.options.url;

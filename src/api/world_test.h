@@ -50,6 +50,8 @@ class ApiTest : public ::testing::Test {
     ingest_->stop();
   }
 
+  std::optional<int64_t> draining_;  // what the server says of it
+
   // After a test has set its options.
   void start() {
     Services services{
@@ -67,7 +69,8 @@ class ApiTest : public ::testing::Test {
         [](const std::string&) -> Result<MadeFile> { return Error::unavailable("no backup"); },
         [](const KeptBackup& backup) -> Result<KeptBackup> { return backup; },
         []() -> std::optional<KeptBackup> { return {}; },
-        [] { return Duration{0}; }};
+        [] { return Duration{0}; },
+        [this] { return draining_; }};
     handler_ = make_handler(std::move(services), options_);
     server_ = control::need(net::Server::create(net_, *handler_, world_.signals));
     control::need(ingest_->start());

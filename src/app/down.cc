@@ -55,22 +55,65 @@ Result<void> cancel_all(const DataPaths& paths) {
   }
 }
 
-Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
+Result<int64_t> pid_of_server(const DataPaths& paths) {
   const auto pid = TRY(os::lock_holder(paths.lock()));
-  if (!pid)
-    return Error::of(Code::unreachable, format("no server runs on {}", paths.root),
-                     "give its data directory with --data DIR");
+  if (pid) return *pid;
+  return Error::of(Code::unreachable, format("no server runs on {}", paths.root),
+                   "give its data directory with --data DIR");
+}
+
+// A server of an earlier version does not say so, and does not know how to go back.
+Result<bool> is_drained(const DataPaths& paths) {
+  const Node status = TRY(local_call(paths, "GET", "/api/v1/status"));
+  const Node* draining = status.find("draining");
+  return draining != nullptr && draining->text == "true";
+}
+
+Result<void> resume(const DataPaths& paths) {
+  const int64_t pid = TRY(pid_of_server(paths));
+  if (!TRY(is_drained(paths)))
+    return Error::conflict("the server is not being drained", "`hearth status` shows how it is");
+  TRY(TRY(os::ProcessRef::open(pid)).send_signal(SIGUSR2));
+  const Time until = system_clock().steady() + kStopTime;
+  while (TRY(is_drained(paths))) {
+    if (system_clock().steady() > until)
+      return Error::of(Code::timeout, format("the server (pid {}) is drained all the same", pid));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::printf("jobs start again\n");
+  return {};
+}
+
+Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, size_t jobs) {
+  if (jobs > 0)
+    std::printf(
+        "waiting for %zu job(s) to end; Ctrl-C leaves the server draining, "
+        "`hearth down --resume` lets jobs start again\n",
+        jobs);
+  std::fflush(stdout);
+  bool begun = false;
+  while (!server.wait_ended(Duration::seconds(1))) {
+    const auto drained = is_drained(paths);
+    if (begun && drained.ok() && !*drained)
+      return Error::conflict(
+          "the draining was ended by `hearth down --resume`; the server goes on");
+    begun = begun || (drained.ok() && *drained);
+  }
+  return {};
+}
+
+Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
+  const int64_t pid = TRY(pid_of_server(paths));
   if (args.cancel) TRY(cancel_all(paths));
   const auto listed = jobs_in(paths, kActive);  // only to tell of them: a stuck server is ended too
   if (!listed.ok()) std::printf("which jobs run is not known: %s\n", listed.error().text().c_str());
   const Jobs jobs = listed.ok() ? *listed : Jobs();
-  auto server = TRY(os::ProcessRef::open(*pid));
+  auto server = TRY(os::ProcessRef::open(pid));
   TRY(server.send_signal(args.drain ? SIGUSR1 : SIGTERM));
-  if (args.drain && !jobs.empty()) std::printf("waiting for %zu job(s) to end\n", jobs.size());
-  if (!args.drain && !server.wait_ended(kStopTime))
-    return Error::of(Code::timeout, format("the server (pid {}) still runs", *pid));
-  while (args.drain && !server.wait_ended(Duration::seconds(1))) {
-  }
+  if (args.drain)
+    TRY(wait_drained(server, paths, jobs.size()));
+  else if (!server.wait_ended(kStopTime))
+    return Error::of(Code::timeout, format("the server (pid {}) still runs", pid));
   std::printf("stopped\n");
   if (!args.drain && !args.cancel && !jobs.empty()) {
     std::printf("%zu job(s) go on; `hearth up` finds them again:\n", jobs.size());
@@ -82,7 +125,11 @@ Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
 }  // namespace
 
 int down(const cli::DownArgs& args) {
-  const auto done = end_server(args, data_paths(args.data));
+  if (args.resume && (args.drain || args.cancel))
+    return fail(Error::invalid(
+        "--resume lets jobs start again, --drain and --cancel end the server", "give one of them"));
+  const DataPaths paths = data_paths(args.data);
+  const auto done = args.resume ? resume(paths) : end_server(args, paths);
   return done.ok() ? 0 : fail(done.error());
 }
 

@@ -1,6 +1,7 @@
 #include "app/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <deque>
 #include <mutex>
@@ -169,8 +170,15 @@ class RunningServer : public HearthServer {
   }
 
   Result<void> reload() override { return server_->reload_certificate(); }
-  void hold() override { jobs_->hold(); }
+  void hold() override {
+    draining_ = true;
+    jobs_->hold();
+  }
   bool idle() override { return count_tasks() == 0; }
+  void release() override {
+    draining_ = false;
+    jobs_->release();
+  }
 
   int64_t stop() override {
     if (!running_) return 0;
@@ -356,21 +364,23 @@ class RunningServer : public HearthServer {
                                     [this] { return jobs_->cluster_use(); }};
     capacity_ = std::make_unique<control::Capacity>(context(), *access_, view);
     what_ifs_ = std::make_unique<control::WhatIfs>(context(), *access_, view);
-    api::Services services{context(),
-                           *access_,
-                           *jobs_,
-                           *capacity_,
-                           *what_ifs_,
-                           *ingest_,
-                           *records_,
-                           *tracking_,
-                           control::put_templates(context(), paths_.temporary()),
-                           prometheus_text,
-                           [this] { return not_ready(); },
-                           [this](const std::string& id) { return backup(id); },
-                           [this](const KeptBackup& kept) { return keep_backup(kept); },
-                           [this] { return control::last_backup(paths_.last_backup()); },
-                           [this] { return clock_.ahead(); }};
+    api::Services services{
+        context(),
+        *access_,
+        *jobs_,
+        *capacity_,
+        *what_ifs_,
+        *ingest_,
+        *records_,
+        *tracking_,
+        control::put_templates(context(), paths_.temporary()),
+        prometheus_text,
+        [this] { return not_ready(); },
+        [this](const std::string& id) { return backup(id); },
+        [this](const KeptBackup& kept) { return keep_backup(kept); },
+        [this] { return control::last_backup(paths_.last_backup()); },
+        [this] { return clock_.ahead(); },
+        [this] { return draining_ ? std::optional(count_tasks()) : std::nullopt; }};
     api::Options api_options;
     api_options.url = url_;
     api_options.public_urls = args_.public_urls;
@@ -511,6 +521,7 @@ class RunningServer : public HearthServer {
   std::unique_ptr<net::Server> server_;
   std::vector<NodeInfo> lent_;  // by --topology
   bool running_ = false;
+  std::atomic<bool> draining_{false};
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ class HearthServer {
   // Starts no job from now on; true once none runs.
   virtual void hold() = 0;
   virtual bool idle() = 0;
+  // Takes a hold() back.
+  virtual void release() = 0;
   // Stops answering; tasks go on. Returns how many do.
   virtual int64_t stop() = 0;
 };

@@ -121,7 +121,7 @@ void reload(HearthServer& server) {
 
 Result<void> run_in_foreground(const cli::UpArgs& args) {
   // Signals are read as events; blocked before the first thread starts.
-  auto signals = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
+  auto signals = TRY(os::SignalFd::make({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}));
   os::ignore_signal(SIGPIPE);
   const client::Contexts before = known_contexts();
   auto server = TRY(HearthServer::start(args));
@@ -147,6 +147,12 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
       log_info("draining: no job starts any more; the server ends when none runs");
       server->hold();
       draining = true;
+      continue;
+    }
+    if (signal->signal == SIGUSR2) {
+      if (draining) log_info("the draining is over: jobs start again");
+      server->release();
+      draining = false;
       continue;
     }
     log_info("stopping on {}", os::signal_name(signal->signal));

@@ -34,6 +34,7 @@ struct UpArgs {
 struct DownArgs {
   std::string data;
   bool drain = false;   // wait for running jobs, start none
+  bool resume = false;  // end a draining
   bool cancel = false;  // cancel them
 };
 struct ShimArgs {

@@ -133,6 +133,7 @@ void add_local_commands(Tree& tree, const LocalCommands& local) {
   top.command("down", "Stops the server of a data directory; its tasks go on")
       .option(down->data, "--data", "DIR", kDataDoc)
       .flag(down->drain, "--drain", "starts no job any more and stops when none runs")
+      .flag(down->resume, "--resume", "ends a draining: the server stays, and jobs start again")
       .flag(down->cancel, "--cancel", "cancels the jobs that wait and those that run")
       .does(calling(local.down, down));
 

@@ -26,6 +26,15 @@ std::string clock_words(double ahead_seconds) {
                 ahead_seconds > 0 ? "ahead of" : "behind");
 }
 
+// "" while it is not drained.
+std::string drain_words(const ServerStatus& found) {
+  if (!found.draining) return "";
+  return format(
+      "no job starts any more; it ends when {} ended; `hearth down --resume` lets jobs start again",
+      found.waits_for_tasks == 1 ? "the task that runs has"
+                                 : format("the {} tasks that run have", found.waits_for_tasks));
+}
+
 std::string kept_words(const KeptFor& kept) {
   constexpr int64_t kDay = 86'400;
   const auto span = [](double seconds) {
@@ -62,6 +71,7 @@ Result<int> status(const Globals& globals) {
       .add("ready", code == kExitOk ? "yes" : "no")
       .add("because", !found.refusing.empty() || ready.ok() ? found.refusing : ready.error().detail)
       .add("mend", !found.mend.empty() || ready.ok() ? found.mend : ready.error().mend)
+      .add("draining", drain_words(found))
       .add("version", found.version)
       .add("server id", found.server_id)
       .add("up for", format_duration(Duration::seconds(found.uptime_seconds)))

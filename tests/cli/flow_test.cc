@@ -446,6 +446,11 @@ TEST_F(FlowTest, StatusIsForScripts) {
   status.version = "9";
   handler_.answer("GET /api/v1/status", to_json(status));
   EXPECT_EQ(hearth({"status", "--json"}).code, 0);
+  EXPECT_EQ(hearth({"status"}).out.find("draining"), std::string::npos);
+  status.draining = true;
+  status.waits_for_tasks = 2;
+  handler_.answer("GET /api/v1/status", to_json(status));
+  EXPECT_NE(hearth({"status"}).out.find("the 2 tasks that run"), std::string::npos);
   status.ready = false;
   status.refusing = "the disk is full";
   handler_.answer("GET /api/v1/status", to_json(status));

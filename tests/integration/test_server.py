@@ -57,6 +57,38 @@ class Restart(unittest.TestCase):
             self.assertEqual(self.server.json("job", "show", one)["state"], "cancelled")
         self.assertFalse(self.server.json("job", "show", waiting).get("started_at"))
 
+    def test_a_draining_is_seen_and_can_be_ended(self):
+        job = self.server.submit(job_text("echo ready; sleep 600"))
+        eventually(lambda: "ready" in self.server.lines(job), "it runs")
+        refused = self.server.run("down", "--resume", "--data", self.server.data)
+        self.assertEqual(refused.returncode, 5, refused)
+        self.assertIn("is not being drained", refused.stderr)
+        self.assertFalse(self.server.json("status").get("draining"))
+        drain = subprocess.Popen(
+            [self.server.program, "down", "--drain", "--data", self.server.data],
+            env=self.server.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(drain.communicate)
+        now = eventually(lambda: (lambda said: said.get("draining") and said)(
+            self.server.json("status")), "it is drained")
+        self.assertEqual(now["waits_for_tasks"], 1)
+        self.assertIn("when the task that runs has ended", self.server.ok("status"))
+        waiting = self.server.submit(job_text("true", "waiting"))
+        why = self.server.json("job", "why", waiting)
+        self.assertEqual(why["code"], "draining")
+        self.assertEqual(self.server.json("job", "show", waiting)["state"], "queued")
+        time.sleep(2)  # whoever drains has seen that it began
+        self.assertIn("jobs start again",
+                      self.server.ok("down", "--resume", "--data", self.server.data))
+        said = drain.communicate(timeout=PATIENCE)
+        self.assertEqual(drain.returncode, 5, said)
+        self.assertIn("--resume", said[1])
+        self.assertEqual(self.server.wait(waiting)["state"], "succeeded")
+        self.assertFalse(self.server.json("status").get("draining"))
+        self.server.ok("job", "cancel", job)
+        self.server.wait(job)
+        self.assertIn("stopped", self.server.ok("down", "--drain", "--data", self.server.data))
+        self.server.process.wait(PATIENCE)
+
     def test_down_says_when_it_cannot_ask_for_the_jobs(self):
         os.remove(os.path.join(self.server.data, "api.sock"))
         refused = self.server.run("down", "--cancel", "--data", self.server.data)

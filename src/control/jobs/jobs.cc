@@ -112,6 +112,10 @@ void Jobs::hold() {
   state_->loop.hold();
 }
 
+void Jobs::release() {
+  state_->loop.release();
+}
+
 Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   const JobSpec spec = TRY(read_spec(request));
   TRY(state_->access.require(who, spec.project, Grade::member));

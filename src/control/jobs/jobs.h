@@ -86,7 +86,8 @@ class Jobs {
   // The loop: recover() what ran before, then schedule and reconcile until stop().
   Result<void> start();
   void stop();
-  void hold();  // start no job from now on
+  void hold();     // start no job from now on
+  void release();  // start jobs again
 
  private:
   struct State;

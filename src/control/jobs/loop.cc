@@ -57,7 +57,26 @@ void JobLoop::on_node(const NodeEvent& event) {
   if (executor_events_.try_push(item)) context_.signals.notify(kQueueTopic);
 }
 
+void JobLoop::release() {
+  holding_ = false;
+  context_.signals.notify(kQueueTopic);
+}
+
+namespace {
+
+// Whatever else a job would wait for: nothing starts while the server is drained.
+Reason held_back() {
+  Reason reason;
+  reason.code = "draining";
+  reason.text = "the server is being drained: it starts no job any more, and ends when none runs";
+  reason.mend = "it goes on after the next start, or after `hearth down --resume`";
+  return reason;
+}
+
+}  // namespace
+
 std::optional<Reason> JobLoop::reason_of(const std::string& job_id) {
+  if (holding_) return held_back();
   const std::lock_guard lock(mutex_);
   const auto found = reasons_.find(job_id);
   if (found == reasons_.end()) return std::nullopt;
@@ -70,6 +89,7 @@ std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
 }
 
 std::optional<Reason> JobLoop::why(const std::string& job_id) {
+  if (holding_) return held_back();
   const std::lock_guard lock(mutex_);
   Reason reason = sched::why(cluster_, job_id, context_.clock.now());
   if (reason.code == "now" || reason.code == "unknown") return std::nullopt;
@@ -79,6 +99,7 @@ std::optional<Reason> JobLoop::why(const std::string& job_id) {
 }
 
 JobLoop::Outlook JobLoop::would_wait(sched::QueuedJob job) {
+  if (holding_) return {held_back(), std::nullopt};
   const std::lock_guard lock(mutex_);
   Outlook outlook;
   cluster_.apply(sched::JobQueued{job, true});

@@ -25,6 +25,7 @@ class JobLoop : public executors::Watcher {
   Result<void> start();
   void stop();
   void hold() { holding_ = true; }
+  void release();
 
   std::optional<Reason> reason_of(const std::string& job_id);  // of the last plan
   // By a plan of its own, with all that would start it now.

@@ -376,6 +376,8 @@ struct ServerStatus {
   std::string version, server_id, url, refusing, mend, lent;
   std::optional<KeptBackup> last_backup;
   double uptime_seconds = 0, clock_ahead_seconds = 0;
+  bool draining = false;
+  int64_t waits_for_tasks = 0;
   std::map<std::string, int64_t> jobs;
   KeptFor kept;
   bool operator==(const ServerStatus&) const = default;
@@ -394,6 +396,10 @@ struct Describe<ServerStatus> {
     f("clock_ahead_seconds", &ServerStatus::clock_ahead_seconds,
       "its clock less the machine's, whose jumps it leaves out while jobs run");
     f("uptime_seconds", &ServerStatus::uptime_seconds, "since its start");
+    f("draining", &ServerStatus::draining,
+      "starts no job any more, and ends when no task runs (`hearth down --drain`)");
+    f("waits_for_tasks", &ServerStatus::waits_for_tasks,
+      "while it is drained: how many tasks still run");
     f("jobs", &ServerStatus::jobs, "how many jobs are in each state");
     f("lent", &ServerStatus::lent, "which nodes a topology file lends, in words");
     f("kept", &ServerStatus::kept, "how long what goes by itself is kept");

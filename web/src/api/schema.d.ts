@@ -4586,6 +4586,17 @@ export interface components {
              * @default 0
              */
             uptime_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * @description starts no job any more, and ends when no task runs (`hearth down --drain`)
+             * @default false
+             */
+            draining: boolean;
+            /**
+             * Format: int64
+             * @description while it is drained: how many tasks still run
+             * @default 0
+             */
+            waits_for_tasks: number;
             /** @description how many jobs are in each state */
             jobs?: {
                 [key: string]: number;

@@ -221,10 +221,12 @@ function LinkBar() {
 // A server that takes nothing says why, and what to do.
 function HealthBar() {
   const {data} = useQuery(status());
-  if (!data || data.ready) return null;
+  if (!data || (data.ready && !data.draining)) return null;
   return (
     <div className={css.bar} role="alert">
-      Nothing is written: {data.refusing} {data.mend}
+      {data.ready
+        ? "The server is being drained: no job starts any more, and it ends when none runs."
+        : `Nothing is written: ${data.refusing} ${data.mend}`}
     </div>
   );
 }

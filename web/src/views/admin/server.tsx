@@ -58,6 +58,10 @@ function About(props: {status: Status}) {
             word={server.ready ? "answers and writes" : "writes nothing"}
           />
         </Fact>
+        <Fact name="Draining">
+          {server.draining &&
+            `no job starts; it ends when none runs (tasks now: ${count(server.waits_for_tasks)})`}
+        </Fact>
         <Fact name="Version">{server.version}</Fact>
         <Fact name="Address">{server.url}</Fact>
         <Fact name="Id">
