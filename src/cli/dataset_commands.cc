@@ -21,34 +21,12 @@ namespace {
 using client::path_part;
 
 constexpr int kHashers = 2;  // threads that read and hash files
-constexpr size_t kPieceBytes = 1 << 20;
 
 struct AddArgs {
   std::string directory, name;
   std::vector<std::string> tags;
   bool in_place = false;
 };
-
-struct Hashed {
-  std::string digest;
-  int64_t bytes = 0;
-};
-
-Result<Hashed> hash_file(const std::string& path, Progress& progress) {
-  os::File file = TRY(os::File::open_read(path));
-  Bytes piece(kPieceBytes);
-  Sha256 hash;
-  Hashed found;
-  for (;;) {
-    const size_t n = TRY(file.read(piece));
-    if (n == 0) break;
-    hash.update(std::span(piece).first(n));
-    found.bytes += static_cast<int64_t>(n);
-    progress.add(static_cast<int64_t>(n));
-  }
-  found.digest = hash.finish_text();
-  return found;
-}
 
 // Sizes and times, and the digests by kHashers threads; a file that changed meanwhile is an error.
 Result<void> hash_all(const std::string& root, std::vector<ManifestFile>& files,

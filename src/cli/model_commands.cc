@@ -121,6 +121,7 @@ Result<int> show(const Globals& globals, const std::string& text) {
 
 struct GetArgs {
   std::string model, out;
+  bool force = false;
 };
 
 Result<int> get(const Globals& globals, const GetArgs& args) {
@@ -129,9 +130,10 @@ Result<int> get(const Globals& globals, const GetArgs& args) {
   const std::string plain = os::name_of(version.file_name);
   const std::string name = plain.empty() || plain == "." || plain == ".." ? version.model : plain;
   std::string into = args.out.empty() ? name : args.out;
-  int64_t bytes = 0;
+  const Present present = args.force ? Present::written_over : Present::kept;
+  std::optional<int64_t> bytes;
   if (version.directory) {
-    bytes = TRY(fetch_tree(server, TRY(fetch_manifest(server, version.digest)), into));
+    bytes = TRY(fetch_tree(server, TRY(fetch_manifest(server, version.digest)), into, present));
   } else {
     const auto status = os::status(into);
     const bool folder = into.ends_with('/') || (status.ok() && S_ISDIR(status->st_mode));
@@ -143,14 +145,14 @@ Result<int> get(const Globals& globals, const GetArgs& args) {
     what.digest = version.digest;
     what.label = format("{} version {}", version.model, version.number);
     what.size_bytes = version.size_bytes;
-    bytes = TRY(download(server, what));
+    bytes = TRY(fetch_file(server, what, present));
   }
   if (globals.json)
     print_json(format("{{\"path\":{},\"digest\":\"{}\",\"number\":{}}}", json_quote(into),
                       version.digest, version.number));
   else if (!globals.quiet)
     std::fprintf(stderr, "%s: %s version %lld, %s\n", into.c_str(), version.model.c_str(),
-                 static_cast<long long>(version.number), format_size(bytes).c_str());
+                 static_cast<long long>(version.number), fetched_words(bytes).c_str());
   return kExitOk;
 }
 
@@ -196,6 +198,7 @@ void add_model_commands(Tree& tree) {
   group.command("get", "Fetches a version's files and checks their digests")
       .needs(got->model, "MODEL", "NAME (the newest), NAME@3 or NAME@ALIAS")
       .option(got->out, "--out", "PATH", "default: its own name, here")
+      .flag(got->force, "--force", "writes over other files that are there")
       .does([got, &globals] { return get(globals, *got); });
   auto alias = std::make_shared<AliasArgs>();
   group.command("alias", "Points an alias at a version")

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/connect.h"
 #include "cli/export_events.h"
+#include "cli/fetch.h"
 #include "domain/wire/api.h"
 #include "os/files.h"
 
@@ -321,6 +322,7 @@ Result<int> files(const Globals& globals, const std::string& name) {
 
 struct GetArgs {
   std::string run, path, out;
+  bool force = false;
 };
 
 Result<int> get(const Globals& globals, const GetArgs& args) {
@@ -346,9 +348,10 @@ Result<int> get(const Globals& globals, const GetArgs& args) {
     what.digest = artifact.digest;
     what.size_bytes = artifact.size_bytes;
   }
-  const int64_t bytes = TRY(download(server, what));
+  const auto bytes =
+      TRY(fetch_file(server, what, args.force ? Present::written_over : Present::kept));
   if (!globals.quiet)
-    std::fprintf(stderr, "%s: %s\n", what.file.c_str(), format_size(bytes).c_str());
+    std::fprintf(stderr, "%s: %s\n", what.file.c_str(), fetched_words(bytes).c_str());
   return kExitOk;
 }
 
@@ -405,6 +408,7 @@ void add_run_commands(Tree& tree) {
       .needs(got->run, "RUN", "id or name, or its job's")
       .needs(got->path, "PATH", "as `run files` shows it")
       .option(got->out, "--out", "FILE", "default: its name, here; - for stdout")
+      .flag(got->force, "--force", "writes over another file that is there")
       .does([got, &globals] { return get(globals, *got); });
 }
 

@@ -302,7 +302,23 @@ TEST_F(FlowTest, ModelGetChecksTheDigest) {
   EXPECT_EQ(shown->find("versions")->text, "2");
   EXPECT_EQ(shown->find("latest")->find("digest")->text, digest);
 
-  handler_.answer("GET /api/v1/objects/" + digest, "w3ights");
+  // What is there and the same stays; over anything else nothing is written unasked.
+  const std::string object = "GET /api/v1/objects/" + digest;
+  const size_t before = handler_.asked(object).size();
+  const Done same = hearth({"model", "get", "net"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_NE(same.err.find("there already, and the same"), std::string::npos) << same.err;
+  EXPECT_EQ(handler_.asked(object).size(), before);
+  write("model.pt", "w");
+  const Done other = hearth({"model", "get", "net"});
+  EXPECT_EQ(other.code, 5) << other.err;
+  EXPECT_NE(other.err.find("model.pt is there already, and is another file"), std::string::npos);
+  EXPECT_NE(other.err.find("--force"), std::string::npos) << other.err;
+  EXPECT_EQ(read("model.pt"), "w");
+  EXPECT_EQ(hearth({"model", "get", "net", "--force"}).code, 0);
+  EXPECT_EQ(read("model.pt"), "weights");
+
+  handler_.answer(object, "w3ights");
   const Done damaged = hearth({"model", "get", "net", "--out", "c"});
   EXPECT_EQ(damaged.code, 8);
   EXPECT_FALSE(fs::exists(fs::path(folder_) / "c"));

@@ -222,6 +222,17 @@ hearth.log_table("confusion", [[1, 2], [3, 4]])
         got = out if os.path.isfile(out) else os.path.join(out, "model.bin")
         with open(got) as file:
             self.assertEqual(file.read(), "weights")
+        self.server.ok("model", "get", "tiny", "--out", out)  # the same is no conflict
+        with open(got, "w") as file:
+            file.write("mine")
+        refused = self.server.run("model", "get", "tiny", "--out", out)
+        self.assertEqual(refused.returncode, 5, refused.stderr)
+        self.assertIn("--force", refused.stderr)
+        with open(got) as file:
+            self.assertEqual(file.read(), "mine")
+        self.server.ok("model", "get", "tiny", "--out", out, "--force")
+        with open(got) as file:
+            self.assertEqual(file.read(), "weights")
 
     def test_a_live_parameter_reaches_the_script(self):
         folder = os.path.join(self.server.root, "live")
