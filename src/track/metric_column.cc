@@ -1,18 +1,14 @@
 #include "track/metric_column.h"
 
-#include "base/format.h"
 #include "track/metric_range.h"
+#include "track/sealed.h"
 
 namespace hearth::track {
 namespace {
 
 constexpr uint32_t kMagic = 0x31564d48;  // "HMV1"
-constexpr size_t kHeaderBytes = 8;
+constexpr const char* kRecord = "metric column";
 constexpr size_t kLeastValueBytes = 10;
-
-Error damaged(std::string_view what) {
-  return Error::internal(format("the metric column is damaged: {}", what));
-}
 
 MetricRange range_of(const ColumnValue& value) {
   return {value.finite, value.last, value.min, value.max};
@@ -21,18 +17,14 @@ MetricRange range_of(const ColumnValue& value) {
 // begin(count), then each(value) by place.
 template <typename Begin, typename Each>
 Result<void> read_column(std::span<const std::byte> bytes, Begin begin, Each each) {
-  Decoder in(bytes);
-  if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
-  const auto crc = in.fixed<uint32_t>();
-  if (!in.ok() || crc != crc32c(bytes.subspan(kHeaderBytes)))
-    return damaged("it fails its checksum");
+  Decoder in = TRY(open_sealed(bytes, kMagic, kRecord));
   const uint64_t count = in.varint();
-  if (count > in.left() / kLeastValueBytes) return damaged("it lacks values");
+  if (count > in.left() / kLeastValueBytes) return damaged(kRecord, "it lacks values");
   std::vector<std::pair<uint32_t, uint8_t>> places(count);  // with flags
   uint64_t place = 0;
   for (auto& [at, flags] : places) {
     place += in.varint();
-    if (place >= kMostColumnPlaces) return damaged("a place is out of bounds");
+    if (place >= kMostColumnPlaces) return damaged(kRecord, "a place is out of bounds");
     at = static_cast<uint32_t>(place);
     flags = in.fixed<uint8_t>();
   }
@@ -41,16 +33,14 @@ Result<void> read_column(std::span<const std::byte> bytes, Begin begin, Each eac
     const MetricRange range = get_range(in, flags);
     each(ColumnValue{at, range.finite, range.last, range.min, range.max});
   }
-  if (!in.ok() || in.left() != 0) return damaged("its length does not fit its values");
+  if (!in.ok() || in.left() != 0) return damaged(kRecord, "its length does not fit its values");
   return {};
 }
 
 }  // namespace
 
 Bytes encode_column(std::span<const ColumnValue> values) {
-  Bytes out;
-  put_fixed(out, kMagic);
-  put_fixed(out, uint32_t{0});
+  Bytes out = begin_sealed(kMagic);
   put_varint(out, values.size());
   uint32_t last = 0;
   for (const ColumnValue& value : values) {
@@ -59,7 +49,7 @@ Bytes encode_column(std::span<const ColumnValue> values) {
     out.push_back(static_cast<std::byte>(flags_of(range_of(value))));
   }
   for (const ColumnValue& value : values) put_range(out, range_of(value));
-  set_fixed(out.data() + sizeof kMagic, crc32c(std::span(out).subspan(kHeaderBytes)));
+  close_seal(out);
   return out;
 }
 

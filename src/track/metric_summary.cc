@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "track/metric_batch.h"
 #include "track/metric_range.h"
+#include "track/sealed.h"
 
 namespace hearth::track {
 namespace {
 
 constexpr uint32_t kMagic = 0x31534d48;  // "HMS1"
-constexpr size_t kHeaderBytes = 8;
+constexpr const char* kRecord = "metric summary";
 constexpr size_t kLeastKeyBytes = 15;
 constexpr uint8_t kEarlier = 4;  // beside those of metric_range.h
-
-Error damaged(std::string_view what) {
-  return Error::internal(format("the metric summary is damaged: {}", what));
-}
 
 void put_summary(Bytes& out, const MetricSummary& s) {
   const MetricRange range{s.finite, s.last.value, s.min, s.max};
@@ -95,9 +91,7 @@ bool merge(MetricSummary& summary, const MetricSummary& other) {
 }
 
 Bytes encode_summaries(const SummaryByKey& summaries) {
-  Bytes out;
-  put_fixed(out, kMagic);
-  put_fixed(out, uint32_t{0});
+  Bytes out = begin_sealed(kMagic);
   put_varint(out, summaries.size());
   std::string_view last;
   for (const auto& [key, summary] : summaries) {
@@ -109,32 +103,28 @@ Bytes encode_summaries(const SummaryByKey& summaries) {
     put_summary(out, summary);
     last = key;
   }
-  set_fixed(out.data() + sizeof kMagic, crc32c(std::span(out).subspan(kHeaderBytes)));
+  close_seal(out);
   return out;
 }
 
 Result<void> each_summary(std::span<const std::byte> bytes, const EachSummary& each) {
-  Decoder in(bytes);
-  if (in.fixed<uint32_t>() != kMagic) return damaged("its first bytes are wrong");
-  const auto crc = in.fixed<uint32_t>();
-  if (!in.ok() || crc != crc32c(bytes.subspan(kHeaderBytes)))
-    return damaged("it fails its checksum");
+  Decoder in = TRY(open_sealed(bytes, kMagic, kRecord));
   const uint64_t count = in.varint();
-  if (count > in.left() / kLeastKeyBytes) return damaged("it lacks keys");
+  if (count > in.left() / kLeastKeyBytes) return damaged(kRecord, "it lacks keys");
   std::string key, last;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t shared = in.varint();
     const uint64_t rest = in.varint();
     if (!in.ok() || shared > key.size() || rest > kMostKeyBytes || shared + rest > kMostKeyBytes)
-      return damaged("a key's length is out of bounds");
+      return damaged(kRecord, "a key's length is out of bounds");
     std::swap(key, last);
     key.assign(last, 0, shared).append(as_text(in.bytes(rest)));
-    if (i > 0 && key <= last) return damaged("its keys are out of order");
+    if (i > 0 && key <= last) return damaged(kRecord, "its keys are out of order");
     const MetricSummary summary = get_summary(in);
-    if (!in.ok()) return damaged("its length does not fit its keys");
+    if (!in.ok()) return damaged(kRecord, "its length does not fit its keys");
     each(key, summary);
   }
-  if (!in.ok() || in.left() != 0) return damaged("its length does not fit its keys");
+  if (!in.ok() || in.left() != 0) return damaged(kRecord, "its length does not fit its keys");
   return {};
 }
 
