@@ -23,7 +23,8 @@ constexpr std::array kViews{"",        "sign-in", "jobs",     "submit", "runs",
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "media-src blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'";
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types hearth-events";
 
 struct PageFile {
   std::string type, etag;
