@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,119 +12,40 @@
 
 #include "base/format.h"
 #include "base/units.h"
+#include "net/curl.h"
+#include "net/local_client.h"
 #include "net/peer.h"
+#include "net/transfer.h"
 
 namespace hearth::net {
 namespace {
 
-constexpr int kMostPollMillis = 1000;  // between two looks at a cancellation that got lost
-constexpr int kKeepOnMillis = 100;     // between two questions to ClientRequest::keep_on
 constexpr long kMostIdleConnections = 4;
-constexpr size_t kMostAnswerHeaderBytes = 256 << 10;
 
 struct FreeEasy {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  void operator()(CURL* easy) const { curl().easy_cleanup(easy); }
 };
 struct FreeMulti {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const { curl().multi_cleanup(multi); }
 };
 struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using HeaderList = std::unique_ptr<curl_slist, FreeList>;
 
-void init_curl_once() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-}
-
-bool clean(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-  });
-}
-
-// "http://[::1]:8470/x" -> "::1"
-std::string_view host_of(std::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?#"));
-  const size_t user = url.rfind('@');
-  if (user != std::string_view::npos) url.remove_prefix(user + 1);
-  if (url.starts_with('[')) return url.substr(1, url.find(']') - 1);
-  return url.substr(0, url.find(':'));
-}
-
-bool loopback(std::string_view host) {
-  return host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") ||
-         host == "::1";
-}
-
-// The file, or part of a file, that is sent as the body.
-class BodyFile {
- public:
-  ~BodyFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Result<void> open(const ClientRequest& request) {
-    file_ = ::open(request.body_file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) return Error::from_errno(request.body_file, errno);
-    struct stat about{};
-    if (::fstat(file_, &about) != 0) return Error::from_errno(request.body_file, errno);
-    offset_ = request.body_offset;
-    length_ = request.body_length < 0 ? about.st_size - offset_ : request.body_length;
-    if (!S_ISREG(about.st_mode) || offset_ < 0 || length_ < 0 || offset_ > about.st_size ||
-        length_ > about.st_size - offset_)
-      return Error::invalid(format("{} does not hold {} bytes from {} on", request.body_file,
-                                   request.body_length, request.body_offset));
-    return {};
-  }
-  int64_t length() const { return length_; }
-  // Bytes read; -1: the file cannot be read or has become shorter.
-  ssize_t read(char* into, size_t most) {
-    const int64_t left = length_ - done_;
-    if (left == 0) return 0;
-    ssize_t n = 0;
-    do {
-      n = pread(file_, into,
-                static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(most))),
-                offset_ + done_);
-    } while (n < 0 && errno == EINTR);
-    if (n <= 0) return -1;
-    done_ += n;
-    return n;
-  }
-  bool seek(int64_t to) {
-    if (to < 0 || to > length_) return false;
-    done_ = to;
-    return true;
-  }
-
- private:
-  int file_ = -1;
-  int64_t offset_ = 0, length_ = 0, done_ = 0;
-};
-
-// One send(): what libcurl's callbacks are given.
-struct Transfer {
-  const ClientRequest& request;
-  Answer answer;
-  BodyFile file;
+// Of what is Transfer's, libcurl's callbacks are given this.
+struct CurlTransfer {
+  Transfer& transfer;
   HeaderList headers;
   size_t header_bytes = 0;
-  bool succeeds = true;          // the status is 2xx
-  std::optional<Error> refused;  // why a callback ended the transfer
-  curl_off_t sent = -1;          // as last told to progress
 };
 
 size_t take_header(char* data, size_t size, size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
+  auto& [transfer, headers, header_bytes] = *static_cast<CurlTransfer*>(user);
   const std::string_view line = trim(std::string_view(data, size * count));
-  transfer.header_bytes += size * count;
-  if (transfer.header_bytes > kMostAnswerHeaderBytes) {
-    transfer.refused =
-        Error::of(Code::too_large,
-                  format("the answer's headers are longer than {} bytes", kMostAnswerHeaderBytes));
+  header_bytes += size * count;
+  if (header_bytes > kMostAnswerHeaderBytes) {
+    transfer.head_too_large();
     return 0;
   }
   if (line.starts_with("HTTP/")) {
@@ -141,30 +60,15 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
 }
 
 size_t take_body(char* data, size_t size, size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
   const size_t bytes = size * count;
-  if (transfer.request.sink && transfer.succeeds) {
-    if (transfer.request.sink(std::string_view(data, bytes))) return bytes;
-    transfer.refused = Error::of(Code::gone, "the transfer was ended by its receiver");
-    return 0;
-  }
-  const auto held = static_cast<int64_t>(transfer.answer.body.size());
-  if (held + static_cast<int64_t>(bytes) > transfer.request.most_answer_bytes) {
-    transfer.refused = Error::of(
-        Code::too_large, format("the answer of {} is longer than {} bytes", transfer.request.url,
-                                transfer.request.most_answer_bytes));
-    return 0;
-  }
-  transfer.answer.body.append(data, bytes);
-  return bytes;
+  return static_cast<Transfer*>(user)->take_body(std::string_view(data, bytes)) ? bytes : 0;
 }
 
 size_t give_body(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const ssize_t n = transfer.file.read(data, size * count);
   if (n >= 0) return static_cast<size_t>(n);
-  transfer.refused =
-      Error::internal(format("{} was cut short while it was sent", transfer.request.body_file));
+  transfer.file_cut_short();
   return CURL_READFUNC_ABORT;
 }
 
@@ -174,12 +78,7 @@ int seek_body(void* user, curl_off_t offset, int origin) {
 }
 
 int tell_progress(void* user, curl_off_t, curl_off_t, curl_off_t total, curl_off_t sent) {
-  auto& transfer = *static_cast<Transfer*>(user);
-  if (sent == transfer.sent || total == 0) return 0;
-  transfer.sent = sent;
-  if (transfer.request.progress(sent, total)) return 0;
-  transfer.refused = Error::of(Code::gone, "the transfer was ended by its sender");
-  return 1;
+  return static_cast<Transfer*>(user)->tell_progress(sent, total) ? 0 : 1;
 }
 
 curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr* where) {
@@ -196,15 +95,13 @@ curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr* where) {
 Result<HeaderList> header_list(const ClientRequest& request) {
   HeaderList list;
   const auto add = [&](const std::string& line) {
-    curl_slist* longer = curl_slist_append(list.get(), line.c_str());
+    curl_slist* longer = curl().slist_append(list.get(), line.c_str());
     if (longer == nullptr) return false;
     (void)list.release();
     list.reset(longer);
     return true;
   };
   for (const auto& [name, value] : request.headers.all()) {
-    if (name.empty() || !clean(name) || !clean(value) || name.find(':') != std::string::npos)
-      return Error::invalid(format("the header '{}' holds control characters", name));
     if (!add(value.empty() ? name + ";" : name + ": " + value))
       return Error::internal("out of memory");
   }
@@ -214,187 +111,203 @@ Result<HeaderList> header_list(const ClientRequest& request) {
   return list;
 }
 
-Error curl_error(CURLcode code, const ClientRequest& request, const char* text, bool connected) {
-  const std::string why = text[0] != '\0' ? text : curl_easy_strerror(code);
-  const std::string where = request.unix_path.empty() ? request.url : "unix:" + request.unix_path;
+Error curl_error(CURLcode code, const Transfer& transfer, const char* text, bool connected) {
+  const std::string why = text[0] != '\0' ? text : curl().easy_strerror(code);
   switch (code) {
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
-      return Error::invalid(format("'{}' is no URL to talk to: {}", request.url, why),
+      return Error::invalid(format("'{}' is no URL to talk to: {}", transfer.request.url, why),
                             "write http://HOST:PORT/... or https://...");
     case CURLE_OPERATION_TIMEDOUT:
-      if (connected) return Error::of(Code::timeout, format("{}: {}", where, why));
-      return Error::of(Code::unreachable, format("{} does not answer: {}", where, why),
-                       "is the server running, and the address right?");
+      return not_answered(transfer, why, connected);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-      return Error::of(Code::unreachable, format("{} cannot be trusted: {}", where, why),
+      return Error::of(Code::unreachable, format("{} cannot be trusted: {}", transfer.where(), why),
                        "give the certificate that signed the server's");
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
-      return Error::of(Code::unreachable, format("{} is not reached: {}", where, why),
-                       "is the server running, and the address right?");
+      return not_reached(transfer, why);
     case CURLE_OUT_OF_MEMORY:
       return Error::internal("out of memory");
     default:
-      return Error::of(Code::unreachable, format("{}: {}", where, why));
+      return Error::of(Code::unreachable, format("{}: {}", transfer.where(), why));
   }
 }
 
 }  // namespace
 
 struct Client::State {
+  explicit State(bool curl_alone) : by_curl(curl_alone) {}
+  const bool by_curl;
+  LocalClient local;
   // The easy handle goes first: it may be part of the other.
   std::unique_ptr<CURLM, FreeMulti> multi;
   std::unique_ptr<CURL, FreeEasy> easy;
+  std::atomic<CURLM*> awake = nullptr;  // `multi`, for cancel(); null before its first send
   std::atomic<bool> cancelled = false;
   char error[CURL_ERROR_SIZE] = {};
 
-  Result<void> prepare(Transfer& transfer);
+  Result<void> open_curl();
+  Result<void> prepare(CurlTransfer& transfer);
   void set_limits(const ClientRequest& request);
   void set_method(Transfer& transfer);
   void set_route(Transfer& transfer);
-  Result<void> perform(const ClientRequest& request);
+  Result<void> perform(const Transfer& transfer);
+  Result<void> send_by_curl(Transfer& transfer);
 };
 
-Client::Client() : state_(std::make_unique<State>()) {
-  init_curl_once();
-  state_->multi.reset(curl_multi_init());
-  state_->easy.reset(curl_easy_init());
-  CHECK(state_->multi != nullptr && state_->easy != nullptr);
-  curl_multi_setopt(state_->multi.get(), CURLMOPT_MAXCONNECTS, kMostIdleConnections);
-}
+Client::Client(Way way) : state_(std::make_unique<State>(way == Way::libcurl)) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 void Client::cancel() {
   state_->cancelled = true;
-  curl_multi_wakeup(state_->multi.get());
+  state_->local.wake();
+  // Whoever sets `awake` looks at `cancelled` afterwards.
+  if (CURLM* const multi = state_->awake) curl().multi_wakeup(multi);
+}
+
+Result<void> Client::State::open_curl() {
+  if (multi != nullptr) return {};
+  TRY(load_curl());
+  easy.reset(curl().easy_init());
+  multi.reset(curl().multi_init());
+  CHECK(multi != nullptr && easy != nullptr);
+  curl().multi_setopt(multi.get(), CURLMOPT_MAXCONNECTS, kMostIdleConnections);
+  awake = multi.get();
+  return {};
 }
 
 void Client::State::set_limits(const ClientRequest& request) {
-  CURL* curl = easy.get();
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
-  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-                   std::max<long>(1, static_cast<long>(request.connect_time.micros / 1000)));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                   request.total_time.micros == 0
-                       ? 0L
-                       : std::max<long>(1, static_cast<long>(request.total_time.micros / 1000)));
+  CURL* const handle = easy.get();
+  curl().easy_setopt(handle, CURLOPT_ERRORBUFFER, error);
+  curl().easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl().easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+  curl().easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl().easy_setopt(handle, CURLOPT_TCP_NODELAY, 1L);
+  curl().easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl().easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     std::max<long>(1, static_cast<long>(request.connect_time.micros / 1000)));
+  curl().easy_setopt(handle, CURLOPT_TIMEOUT_MS,
+                     request.total_time.micros == 0
+                         ? 0L
+                         : std::max<long>(1, static_cast<long>(request.total_time.micros / 1000)));
 }
 
 void Client::State::set_route(Transfer& transfer) {
-  CURL* curl = easy.get();
+  CURL* const handle = easy.get();
   const ClientRequest& request = transfer.request;
   if (!request.unix_path.empty())
-    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request.unix_path.c_str());
+    curl().easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, request.unix_path.c_str());
   // Debian's libcurl looks into the system's directory of certificates beside this file.
-  if (!request.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, request.ca_file.c_str());
+  if (!request.ca_file.empty()) curl().easy_setopt(handle, CURLOPT_CAINFO, request.ca_file.c_str());
   // A proxy of the environment is for the world outside, and would hide the address to refuse.
   if (!request.unix_path.empty() || request.refuse_address || loopback(host_of(request.url)))
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl().easy_setopt(handle, CURLOPT_PROXY, "");
   if (request.refuse_address) {
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &transfer);
-    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+    curl().easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl().easy_setopt(handle, CURLOPT_OPENSOCKETDATA, &transfer);
+    curl().easy_setopt(handle, CURLOPT_FRESH_CONNECT, 1L);
   }
 }
 
 void Client::State::set_method(Transfer& transfer) {
-  CURL* curl = easy.get();
+  CURL* const handle = easy.get();
   const ClientRequest& request = transfer.request;
   const std::string& method = request.method;
   if (!request.body_file.empty()) {
-    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE,
-                     static_cast<curl_off_t>(transfer.file.length()));
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_body);
-    curl_easy_setopt(curl, CURLOPT_READDATA, &transfer);
-    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_body);
-    curl_easy_setopt(curl, CURLOPT_SEEKDATA, &transfer);
+    curl().easy_setopt(handle, CURLOPT_UPLOAD, 1L);
+    curl().easy_setopt(handle, CURLOPT_INFILESIZE_LARGE,
+                       static_cast<curl_off_t>(transfer.file.length()));
+    curl().easy_setopt(handle, CURLOPT_READFUNCTION, give_body);
+    curl().easy_setopt(handle, CURLOPT_READDATA, &transfer);
+    curl().easy_setopt(handle, CURLOPT_SEEKFUNCTION, seek_body);
+    curl().easy_setopt(handle, CURLOPT_SEEKDATA, &transfer);
   } else if (method == "HEAD") {
-    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    curl().easy_setopt(handle, CURLOPT_NOBODY, 1L);
   } else if (!request.body.empty() || method == "POST" || method == "PUT" || method == "PATCH") {
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request.body.size()));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
+    curl().easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
+    curl().easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.c_str());
   }
-  if (method != "HEAD") curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method.c_str());
+  if (method != "HEAD") curl().easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
 }
 
-Result<void> Client::State::prepare(Transfer& transfer) {
-  CURL* curl = easy.get();
+Result<void> Client::State::prepare(CurlTransfer& sent) {
+  CURL* const handle = easy.get();
+  Transfer& transfer = sent.transfer;
   const ClientRequest& request = transfer.request;
-  if (!clean(request.url) || !clean(request.method) || request.method.empty())
-    return Error::invalid(format("'{} {}' is no request", request.method, request.url));
-  if (!request.body_file.empty()) TRY(transfer.file.open(request));
-  transfer.headers = TRY(header_list(request));
-  curl_easy_reset(curl);
+  sent.headers = TRY(header_list(request));
+  curl().easy_reset(handle);
   error[0] = '\0';
-  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer.headers.get());
+  curl().easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl().easy_setopt(handle, CURLOPT_HTTPHEADER, sent.headers.get());
   set_limits(request);
   set_route(transfer);
   set_method(transfer);
-  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hearth::net::take_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
+  curl().easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
+  curl().easy_setopt(handle, CURLOPT_HEADERDATA, &sent);
+  curl().easy_setopt(handle, CURLOPT_WRITEFUNCTION, hearth::net::take_body);
+  curl().easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   if (request.progress) {
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, tell_progress);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
+    curl().easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl().easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, tell_progress);
+    curl().easy_setopt(handle, CURLOPT_XFERINFODATA, &transfer);
   }
   return {};
 }
 
 // Drives the transfer to its end; the multi interface, as only that can be woken from outside.
-Result<void> Client::State::perform(const ClientRequest& request) {
+Result<void> Client::State::perform(const Transfer& transfer) {
   int running = 1;
-  const int most_wait = request.keep_on ? kKeepOnMillis : kMostPollMillis;
+  const Duration most_wait = transfer.request.keep_on ? kKeepOn : kMostPoll;
   Time ask_at = system_clock().steady();
   while (running > 0) {
-    if (const Time now = system_clock().steady(); request.keep_on && now >= ask_at) {
-      if (!request.keep_on()) return Error::of(Code::gone, "the request was ended by its sender");
-      ask_at = now + Duration::millis(kKeepOnMillis);
-    }
+    TRY(keep_on(transfer.request, ask_at));
     if (cancelled.exchange(false)) return Error::of(Code::gone, "the request was cancelled");
-    CURLMcode failed = curl_multi_perform(multi.get(), &running);
+    CURLMcode failed = curl().multi_perform(multi.get(), &running);
     if (failed == CURLM_OK && running > 0)
-      failed = curl_multi_poll(multi.get(), nullptr, 0, most_wait, nullptr);
-    if (failed != CURLM_OK) return Error::internal(curl_multi_strerror(failed));
+      failed = curl().multi_poll(multi.get(), nullptr, 0, static_cast<int>(most_wait.micros / 1000),
+                                 nullptr);
+    if (failed != CURLM_OK) return Error::internal(curl().multi_strerror(failed));
   }
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi.get(), &left)) {
+  while (const CURLMsg* message = curl().multi_info_read(multi.get(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     if (message->data.result == CURLE_OK) return {};
     curl_off_t connected = 0;
-    curl_easy_getinfo(easy.get(), CURLINFO_CONNECT_TIME_T, &connected);
-    return curl_error(message->data.result, request, error, connected > 0);
+    curl().easy_getinfo(easy.get(), CURLINFO_CONNECT_TIME_T, &connected);
+    return curl_error(message->data.result, transfer, error, connected > 0);
   }
   return Error::internal("the transfer ended without a result");
 }
 
+Result<void> Client::State::send_by_curl(Transfer& transfer) {
+  TRY(open_curl());
+  CurlTransfer sent{transfer, {}, 0};
+  TRY(prepare(sent));
+  if (curl().multi_add_handle(multi.get(), easy.get()) != CURLM_OK)
+    return Error::internal("libcurl takes no request");
+  Result<void> done = perform(transfer);
+  long status = 0;
+  curl().easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl().multi_remove_handle(multi.get(), easy.get());
+  curl().easy_reset(easy.get());
+  transfer.answer.status = static_cast<int>(status);
+  return done;
+}
+
 Result<Answer> Client::send(const ClientRequest& request) {
   Transfer transfer{request};
-  TRY(state_->prepare(transfer));
-  if (curl_multi_add_handle(state_->multi.get(), state_->easy.get()) != CURLM_OK)
-    return Error::internal("libcurl takes no request");
-  Result<void> done = state_->perform(request);
-  long status = 0;
-  curl_easy_getinfo(state_->easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  curl_multi_remove_handle(state_->multi.get(), state_->easy.get());
-  curl_easy_reset(state_->easy.get());
+  TRY(check(request));
+  if (!request.body_file.empty()) TRY(transfer.file.open(request));
+  const bool here = LocalClient::takes(request) && !state_->by_curl;
+  const Result<void> done =
+      here ? state_->local.send(transfer, state_->cancelled) : state_->send_by_curl(transfer);
   if (transfer.refused) return std::move(*transfer.refused);
-  if (!done.ok()) return std::move(done).error();
-  transfer.answer.status = static_cast<int>(status);
+  if (!done.ok()) return done.error();
   return std::move(transfer.answer);
 }
 

@@ -1,5 +1,6 @@
-// An HTTP client over libcurl; one Client keeps its connections and belongs to one thread at a
-// time.
+// An HTTP client: to this machine itself (plain HTTP over loopback or a Unix socket) by our own
+// code, which starts at once, all else by libcurl. One Client keeps its connections and belongs to
+// one thread at a time.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,8 @@ struct Answer {
 
 class Client {
  public:
-  Client();
+  enum class Way { best, libcurl };  // libcurl: also to this machine, for tests
+  explicit Client(Way way = Way::best);
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

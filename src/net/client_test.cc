@@ -18,6 +18,13 @@ ClientRequest request_to(const TestServer& test, const std::string& path) {
   return request;
 }
 
+// What holds for our own code and for libcurl.
+class EachClient : public testing::TestWithParam<Client::Way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, EachClient, testing::Values(Client::Way::best, Client::Way::libcurl),
+                         [](const auto& one) {
+                           return one.param == Client::Way::best ? "own" : "libcurl";
+                         });
+
 // Echoes method, path, some headers and the body.
 struct EchoServer : TestServer {
   explicit EchoServer(ServerOptions the_options = {}) : TestServer(std::move(the_options)) {
@@ -56,10 +63,10 @@ struct EchoServer : TestServer {
   Request last;
 };
 
-TEST(Client, SendsAndReceives) {
+TEST_P(EachClient, SendsAndReceives) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   for (const char* method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
     ClientRequest request = request_to(test, "/a?b=c");
     request.method = method;
@@ -84,31 +91,49 @@ TEST(Client, SendsAndReceives) {
   EXPECT_EQ(answer->headers.get("content-length"), "8");
 }
 
-TEST(Client, AnyStatusIsAnAnswerAndNoRedirectIsFollowed) {
+TEST_P(EachClient, AnyStatusIsAnAnswerAndNoRedirectIsFollowed) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   EXPECT_EQ(client.send(request_to(test, "/missing"))->status, 404);
   EXPECT_EQ(client.send(request_to(test, "/moved"))->status, 302);
   EXPECT_EQ(test.requests, 2);
 }
 
-TEST(Client, KeepsItsConnection) {
+TEST_P(EachClient, KeepsItsConnection) {
   ServerOptions options;
   options.most_connections = 1;
   EchoServer test(options);
   test.start();
-  Client client;
+  Client client(GetParam());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
-TEST(Client, TalksOverAUnixSocket) {
+TEST_P(EachClient, ConnectsAgainWhereTheServerHasClosed) {
+  ServerOptions options;
+  options.idle_time = Duration::millis(50);
+  EchoServer test(options);
+  test.start();
+  Client client(GetParam());
+  ClientRequest request = request_to(test, "/a");
+  request.method = "POST";
+  request.body = "body";
+  for (int i = 1; i <= 3; ++i) {
+    const auto answer = client.send(request);
+    ASSERT_TRUE(answer.ok()) << answer.error().text();
+    EXPECT_EQ(answer->body, "POST /a body");
+    EXPECT_EQ(test.requests, i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+TEST_P(EachClient, TalksOverAUnixSocket) {
   TemporaryDirectory directory;
   ServerOptions options;
   options.listen = {{.unix_path = directory.path() + "/s"}};
   EchoServer test(options);
   test.start();
-  Client client;
+  Client client(GetParam());
   ClientRequest request;
   request.url = "http://hearth/a";
   request.unix_path = directory.path() + "/s";
@@ -119,14 +144,14 @@ TEST(Client, TalksOverAUnixSocket) {
   EXPECT_EQ(client.send(request).error().code, Code::unreachable);
 }
 
-TEST(Client, SendsAFileOrAPartOfIt) {
+TEST_P(EachClient, SendsAFileOrAPartOfIt) {
   EchoServer test;
   test.start();
   std::string large(3'000'000, 'x');
   for (size_t i = 0; i < large.size(); i += 100) large[i] = static_cast<char>('a' + i % 26);
   const std::string path = test.directory.path() + "/file";
   std::ofstream(path, std::ios::binary) << large;
-  Client client;
+  Client client(GetParam());
   ClientRequest request = request_to(test, "/");
   request.method = "PUT";
   request.body_file = path;
@@ -159,12 +184,12 @@ TEST(Client, SendsAFileOrAPartOfIt) {
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
-TEST(Client, SeesARefusalOfALargeBody) {
+TEST_P(EachClient, SeesARefusalOfALargeBody) {
   EchoServer test;
   test.start();
   const std::string path = test.directory.path() + "/file";
   std::ofstream(path, std::ios::binary) << std::string(5'000'000, 'x');
-  Client client;
+  Client client(GetParam());
   ClientRequest request = request_to(test, "/small");
   request.method = "PUT";
   request.body_file = path;
@@ -173,10 +198,10 @@ TEST(Client, SeesARefusalOfALargeBody) {
   EXPECT_EQ(answer->status, 413);
 }
 
-TEST(Client, BoundsTheAnswer) {
+TEST_P(EachClient, BoundsTheAnswer) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   ClientRequest request = request_to(test, "/large");
   request.most_answer_bytes = 1 << 20;
   EXPECT_EQ(client.send(request)->body.size(), 1u << 20);
@@ -184,10 +209,10 @@ TEST(Client, BoundsTheAnswer) {
   EXPECT_EQ(client.send(request).error().code, Code::too_large);
 }
 
-TEST(Client, GivesPiecesToASink) {
+TEST_P(EachClient, GivesPiecesToASink) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   size_t bytes = 0;
   ClientRequest request = request_to(test, "/large");
   request.most_answer_bytes = 0;
@@ -203,10 +228,10 @@ TEST(Client, GivesPiecesToASink) {
   EXPECT_EQ(client.send(request).error().code, Code::gone);
 }
 
-TEST(Client, IsCancelledFromOutside) {
+TEST_P(EachClient, IsCancelledFromOutside) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   std::thread canceller([&] {
     EXPECT_TRUE(eventually([&] { return test.requests == 1; }));
     client.cancel();
@@ -223,10 +248,10 @@ TEST(Client, IsCancelledFromOutside) {
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
-TEST(Client, EndsARequestWhenItsCallerSaysSo) {
+TEST_P(EachClient, EndsARequestWhenItsCallerSaysSo) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   ClientRequest request = request_to(test, "/wait");
   request.keep_on = [&] { return test.requests == 0; };
   const Time before = system_clock().steady();
@@ -235,10 +260,10 @@ TEST(Client, EndsARequestWhenItsCallerSaysSo) {
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
-TEST(Client, RefusesAddresses) {
+TEST_P(EachClient, RefusesAddresses) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
   for (const std::string host : {"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"}) {
     ClientRequest request;
@@ -258,10 +283,10 @@ TEST(Client, RefusesAddresses) {
   }
 }
 
-TEST(Client, SaysWhatIsWrong) {
+TEST_P(EachClient, SaysWhatIsWrong) {
   EchoServer test;
   test.start();
-  Client client;
+  Client client(GetParam());
   const auto failure = [&](const ClientRequest& request) {
     const auto answer = client.send(request);
     return answer.ok() ? Error() : answer.error();
