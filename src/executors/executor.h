@@ -55,6 +55,9 @@ struct Found {
 class Executor {
  public:
   virtual ~Executor() = default;
+  // A job has come that may start at once: what start() would have to wait for may begin. Never
+  // waits; nothing comes of it when no start follows.
+  virtual void expect_start() {}
   // Returns when the order is on disk and the shims are being started. Errors: unavailable (try
   // again), invalid (can never start). Partial starts are undone before an error is returned.
   virtual Result<void> start(const Launch& launch) = 0;

@@ -37,6 +37,7 @@ Task::Task(const ShimOptions& options, const Layout& layout, const TaskSpec& spe
 
 Task::~Task() {
   if (packages_.joinable()) packages_.join();
+  if (mover_.joinable()) mover_.join();
 }
 
 // --- what the threads and the kernel tell us -------------------------------------------------
@@ -126,6 +127,9 @@ Result<void> Task::open() {
 int Task::run() {
   auto lived = open();
   if (lived.ok()) {
+    // The server has begun this when it started us; we may have needed longer than that holds.
+    if (options_.cgroups)
+      mover_ = std::thread([this] { ignore(os::expect_move(options_.cgroup_mount)); });
     syncer_->start();
     lived = live();
   }

@@ -103,6 +103,7 @@ class Task {
   bool stopping_ = false;
   std::atomic<bool> describing_{false};
   std::thread packages_;
+  std::thread mover_;                                  // see os::expect_move
   std::map<std::string, std::string> found_packages_;  // of packages_, read after it is joined
   mutable std::mutex mutex_;
   Stop stop_;

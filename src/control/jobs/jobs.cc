@@ -13,8 +13,8 @@
 namespace hearth::control {
 
 struct Jobs::State {
-  State(Context c, Access& a, executors::Executor& executor, JobsOptions o)
-      : context(c), access(a), options(o), loop(c, a, executor, std::move(o)) {}
+  State(Context c, Access& a, executors::Executor& e, JobsOptions o)
+      : context(c), access(a), executor(e), options(o), loop(c, a, e, std::move(o)) {}
 
   Result<Job> find(db::Session& session, const std::string& id_or_name,
                    const std::string& project) {
@@ -94,6 +94,7 @@ struct Jobs::State {
 
   Context context;
   Access& access;
+  executors::Executor& executor;
   const JobsOptions options;
   JobLoop loop;
 };
@@ -119,6 +120,7 @@ void Jobs::release() {
 Result<Job> Jobs::submit(const Identity& who, const SubmitRequest& request) {
   const JobSpec spec = TRY(read_spec(request));
   TRY(state_->access.require(who, spec.project, Grade::member));
+  state_->executor.expect_start();
   int64_t code_size = 0;
   if (!spec.code.directory.empty() && request.code_digest.empty())
     return Error::invalid("the job has `code` but no bundle came with it",

@@ -175,6 +175,12 @@ Result<Launch> LocalExecutor::with_ports(const Launch& launch) const {
   return whole;
 }
 
+// While the job is being planned and its shim gets ready, so that its process need not wait.
+void LocalExecutor::expect_start() {
+  std::monostate soon;
+  moves_.try_push(soon);
+}
+
 Result<void> LocalExecutor::start(const Launch& launch) {
   const std::lock_guard one_at_a_time(start_mutex_);
   const auto there = TRY(read_attempt(options_.work_directory, launch.attempt_id));
@@ -195,9 +201,7 @@ Result<void> LocalExecutor::start(const Launch& launch) {
     }
   }
   TRY(check_nodes(launch));
-  // While the shim gets ready, so that its process need not wait.
-  std::monostate soon;
-  moves_.try_push(soon);
+  expect_start();
   const auto folders = TRY(write_attempt(options_.work_directory, TRY(with_ports(launch))));
   auto started = spawn_all(folders);
   if (!started.ok()) {

@@ -74,6 +74,7 @@ class LocalExecutor : public Executor {
   // Leaves every task running, and no control group that nobody is in.
   ~LocalExecutor() override;
 
+  void expect_start() override;
   Result<void> start(const Launch& launch) override;
   Result<void> stop(const std::string& attempt_id, Duration grace) override;
   Result<std::vector<Found>> recover() override;
