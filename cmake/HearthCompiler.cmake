@@ -37,8 +37,10 @@ if(HEARTH_SANITIZE)
 endif()
 
 # Libraries that Debian also has as archives become part of the program (yaml-cpp, Boost.JSON, RE2,
-# SQLite, zstd): it starts a fifth sooner and asks less of a node. Those that strangers' bytes reach
-# over the network or in archives (OpenSSL, libcurl, libarchive) stay Debian's to mend.
+# SQLite, zstd): it starts a fifth sooner and asks less of a node; a mend of theirs needs a build.
+# TLS, HTTP of strangers and archives (OpenSSL, libcurl, libarchive) stay Debian's to mend, with the
+# zstd that they were built for: ours is not shown to them.
+add_link_options(-Wl,--exclude-libs,libzstd.a)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 

@@ -15,6 +15,9 @@ namespace hearth::app {
 namespace {
 
 constexpr Duration kStopTime = Duration::seconds(60);
+constexpr Duration kBegins = Duration::seconds(5);  // a draining
+constexpr Duration kLook = Duration::seconds(1);
+constexpr Duration kLookSoon = Duration::millis(50);
 constexpr std::string_view kActive = "preparing%2Crunning%2Csaving";
 
 using Jobs = std::vector<std::pair<std::string, std::string>>;  // id, name
@@ -71,14 +74,15 @@ Result<bool> is_drained(const DataPaths& paths) {
 
 Result<void> resume(const DataPaths& paths) {
   const int64_t pid = TRY(pid_of_server(paths));
+  auto server = TRY(os::ProcessRef::open(pid));
   if (!TRY(is_drained(paths)))
     return Error::conflict("the server is not being drained", "`hearth status` shows how it is");
-  TRY(TRY(os::ProcessRef::open(pid)).send_signal(SIGUSR2));
+  TRY(server.send_signal(SIGUSR2));
   const Time until = system_clock().steady() + kStopTime;
   while (TRY(is_drained(paths))) {
     if (system_clock().steady() > until)
       return Error::of(Code::timeout, format("the server (pid {}) is drained all the same", pid));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::microseconds(kLookSoon.micros));
   }
   std::printf("jobs start again\n");
   return {};
@@ -91,8 +95,11 @@ Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, 
         "`hearth down --resume` lets jobs start again\n",
         jobs);
   std::fflush(stdout);
+  // It is seen to begin, so that its end is told from its not having begun; an earlier version says
+  // nothing of it.
+  const Time soon = system_clock().steady() + kBegins;
   bool begun = false;
-  while (!server.wait_ended(Duration::seconds(1))) {
+  while (!server.wait_ended(begun || system_clock().steady() > soon ? kLook : kLookSoon)) {
     const auto drained = is_drained(paths);
     if (begun && drained.ok() && !*drained)
       return Error::conflict(
@@ -104,11 +111,11 @@ Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, 
 
 Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
   const int64_t pid = TRY(pid_of_server(paths));
+  auto server = TRY(os::ProcessRef::open(pid));  // at once: a number may become another process's
   if (args.cancel) TRY(cancel_all(paths));
   const auto listed = jobs_in(paths, kActive);  // only to tell of them: a stuck server is ended too
   if (!listed.ok()) std::printf("which jobs run is not known: %s\n", listed.error().text().c_str());
   const Jobs jobs = listed.ok() ? *listed : Jobs();
-  auto server = TRY(os::ProcessRef::open(pid));
   TRY(server.send_signal(args.drain ? SIGUSR1 : SIGTERM));
   if (args.drain)
     TRY(wait_drained(server, paths, jobs.size()));

@@ -108,7 +108,7 @@ TEST(Sampler, Cgroup) {
   os::SpawnOptions options;
   options.argv = {"python3", "-c", "sum(range(5000000)); b = bytearray(32 << 20); input()"};
   options.environment = {"PATH=/usr/bin:/bin"};
-  options.cgroup_procs = group->procs_files();
+  options.enter_groups = group->entry_files();
   auto pipe = os::make_pipe();
   ASSERT_TRUE(pipe.ok());
   options.standard_in = os::Stdio::from(pipe->read.get());

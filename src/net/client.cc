@@ -36,12 +36,13 @@ using HeaderList = std::unique_ptr<curl_slist, FreeList>;
 // Of what is Transfer's, libcurl's callbacks are given this.
 struct CurlTransfer {
   Transfer& transfer;
+  Ends ends;
   HeaderList headers;
   size_t header_bytes = 0;
 };
 
 size_t take_header(char* data, size_t size, size_t count, void* user) {
-  auto& [transfer, headers, header_bytes] = *static_cast<CurlTransfer*>(user);
+  auto& [transfer, ends, headers, header_bytes] = *static_cast<CurlTransfer*>(user);
   const std::string_view line = trim(std::string_view(data, size * count));
   header_bytes += size * count;
   if (header_bytes > kMostAnswerHeaderBytes) {
@@ -60,8 +61,14 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
 }
 
 size_t take_body(char* data, size_t size, size_t count, void* user) {
+  auto& sent = *static_cast<CurlTransfer*>(user);
+  // libcurl goes on by itself while more comes.
+  if (auto goes_on = sent.ends.look(); !goes_on.ok()) {
+    sent.transfer.refused = std::move(goes_on).error();
+    return 0;
+  }
   const size_t bytes = size * count;
-  return static_cast<Transfer*>(user)->take_body(std::string_view(data, bytes)) ? bytes : 0;
+  return sent.transfer.take_body(std::string_view(data, bytes)) ? bytes : 0;
 }
 
 size_t give_body(char* data, size_t size, size_t count, void* user) {
@@ -152,7 +159,7 @@ struct Client::State {
   void set_limits(const ClientRequest& request);
   void set_method(Transfer& transfer);
   void set_route(Transfer& transfer);
-  Result<void> perform(const Transfer& transfer);
+  Result<void> perform(CurlTransfer& sent);
   Result<void> send_by_curl(Transfer& transfer);
 };
 
@@ -183,7 +190,6 @@ void Client::State::set_limits(const ClientRequest& request) {
   CURL* const handle = easy.get();
   curl().easy_setopt(handle, CURLOPT_ERRORBUFFER, error);
   curl().easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl().easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl().easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl().easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl().easy_setopt(handle, CURLOPT_TCP_NODELAY, 1L);
@@ -242,6 +248,9 @@ Result<void> Client::State::prepare(CurlTransfer& sent) {
   sent.headers = TRY(header_list(request));
   curl().easy_reset(handle);
   error[0] = '\0';
+  // Known since 7.85: without it file:// would be read.
+  if (curl().easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK)
+    return Error::of(Code::unsupported, "this libcurl is older than 7.85");
   curl().easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl().easy_setopt(handle, CURLOPT_HTTPHEADER, sent.headers.get());
   set_limits(request);
@@ -250,7 +259,7 @@ Result<void> Client::State::prepare(CurlTransfer& sent) {
   curl().easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
   curl().easy_setopt(handle, CURLOPT_HEADERDATA, &sent);
   curl().easy_setopt(handle, CURLOPT_WRITEFUNCTION, hearth::net::take_body);
-  curl().easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
+  curl().easy_setopt(handle, CURLOPT_WRITEDATA, &sent);
   if (request.progress) {
     curl().easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
     curl().easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, tell_progress);
@@ -260,13 +269,12 @@ Result<void> Client::State::prepare(CurlTransfer& sent) {
 }
 
 // Drives the transfer to its end; the multi interface, as only that can be woken from outside.
-Result<void> Client::State::perform(const Transfer& transfer) {
+Result<void> Client::State::perform(CurlTransfer& sent) {
+  const Transfer& transfer = sent.transfer;
   int running = 1;
   const Duration most_wait = transfer.request.keep_on ? kKeepOn : kMostPoll;
-  Time ask_at = system_clock().steady();
   while (running > 0) {
-    TRY(keep_on(transfer.request, ask_at));
-    if (cancelled.exchange(false)) return Error::of(Code::gone, "the request was cancelled");
+    TRY(sent.ends.look());
     CURLMcode failed = curl().multi_perform(multi.get(), &running);
     if (failed == CURLM_OK && running > 0)
       failed = curl().multi_poll(multi.get(), nullptr, 0, static_cast<int>(most_wait.micros / 1000),
@@ -286,11 +294,11 @@ Result<void> Client::State::perform(const Transfer& transfer) {
 
 Result<void> Client::State::send_by_curl(Transfer& transfer) {
   TRY(open_curl());
-  CurlTransfer sent{transfer, {}, 0};
+  CurlTransfer sent{transfer, Ends(transfer.request, cancelled), {}, 0};
   TRY(prepare(sent));
   if (curl().multi_add_handle(multi.get(), easy.get()) != CURLM_OK)
     return Error::internal("libcurl takes no request");
-  Result<void> done = perform(transfer);
+  Result<void> done = perform(sent);
   long status = 0;
   curl().easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
   curl().multi_remove_handle(multi.get(), easy.get());

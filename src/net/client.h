@@ -55,7 +55,7 @@ class Client {
   Client& operator=(Client&&) noexcept;
   // Any status is an answer; redirects are not followed; http and https alone. Errors: unreachable
   // (no connection, or it broke), timeout, too_large, gone (sink, cancel, keep_on), denied
-  // (refuse_address), invalid (URL, header, file range).
+  // (refuse_address), invalid (URL, header, file range), unsupported (no libcurl here).
   Result<Answer> send(const ClientRequest& request);
   // Ends the running send() from another thread, or the next one if none runs: it returns
   // Code::gone. So a cancel that comes just before a send is not lost.

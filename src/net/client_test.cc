@@ -260,6 +260,33 @@ TEST_P(EachClient, EndsARequestWhenItsCallerSaysSo) {
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
+TEST_P(EachClient, EndsATransferThatNeverPauses) {
+  EchoServer test;
+  test.start();
+  Client client(GetParam());
+  ClientRequest request = request_to(test, "/large");
+  bool ended = false;
+  request.sink = [&](std::string_view) {
+    EXPECT_FALSE(ended);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that more has come meanwhile
+    return true;
+  };
+  request.keep_on = [&, asked = 0]() mutable {
+    ended = ++asked > 1;
+    return !ended;
+  };
+  EXPECT_EQ(client.send(request).error().code, Code::gone);
+  EXPECT_TRUE(ended);
+  request.keep_on = nullptr;
+  ended = false;
+  request.total_time = Duration::millis(100);
+  // libcurl looks at the time when it has no more to read.
+  if (GetParam() == Client::Way::best) {
+    EXPECT_EQ(client.send(request).error().code, Code::timeout);
+  }
+  EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
+}
+
 TEST_P(EachClient, RefusesAddresses) {
   EchoServer test;
   test.start();

@@ -1,5 +1,8 @@
 #include "net/curl.h"
 
+#include <mutex>
+#include <optional>
+
 #include <dlfcn.h>
 
 #include "base/format.h"
@@ -11,7 +14,7 @@ constexpr const char* kLibrary = "libcurl.so.4";  // the name of its interface s
 
 Error unusable(const char* why) {
   return Error::of(Code::unsupported, format("{} cannot be used: {}", kLibrary, why),
-                   "install libcurl 7.68 or later: apt-get install libcurl4");
+                   "install libcurl 7.85 or later: apt-get install libcurl4");
 }
 
 template <typename Function>
@@ -49,20 +52,26 @@ Result<Curl> load() {
   return f;
 }
 
-const Result<Curl>& loaded() {
-  static const Result<Curl> once = load();
+struct Loaded {
+  std::mutex mutex;
+  std::optional<Curl> functions;  // once they are there, for ever
+};
+
+Loaded& loaded() {
+  static Loaded once;
   return once;
 }
 
 }  // namespace
 
-Result<const Curl*> load_curl() {
-  if (!loaded().ok()) return loaded().error();
-  return &*loaded();
+Result<void> load_curl() {
+  const std::lock_guard lock(loaded().mutex);
+  if (!loaded().functions) loaded().functions = TRY(load());
+  return {};
 }
 
 const Curl& curl() {
-  return *loaded();
+  return *loaded().functions;
 }
 
 }  // namespace hearth::net

@@ -1,5 +1,5 @@
-// libcurl, loaded by the first request: it and the 30 libraries below it would cost 4 ms at every
-// start of a process, also of one that sends nothing, or not before it has something to do.
+// libcurl, loaded by the first request that needs it: it and the 25 libraries below it would cost
+// 4 ms at every start of a process, also of one that sends nothing, or to this machine alone.
 #pragma once
 
 #include <curl/curl.h>
@@ -29,8 +29,9 @@ struct Curl {
   decltype(&curl_slist_free_all) slist_free_all = nullptr;
 };
 
-// Loads it once; from any thread. unsupported: it is not installed, or too old.
-Result<const Curl*> load_curl();
+// Loads it where that was not done yet; from any thread. unsupported: it is not installed, or too
+// old; whoever asks later tries again.
+Result<void> load_curl();
 // After load_curl() has succeeded.
 const Curl& curl();
 

@@ -25,6 +25,7 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr Duration kBacklogPause = Duration::millis(5);  // a Unix socket whose queue is full
 constexpr std::string_view kScheme = "http://";
 constexpr uint16_t kHttpPort = 80;
+constexpr Time kNever{INT64_MAX};
 
 struct Url {
   std::string_view authority;  // "127.0.0.1:8470"
@@ -98,12 +99,7 @@ std::vector<SocketAddress> addresses_of(const ClientRequest& request) {
   if (inet_pton(AF_INET, host.c_str(), &number) == 1) return {ipv4(number, *port)};
   if (host != "localhost") return {};
   number.s_addr = htonl(INADDR_LOOPBACK);
-  return {ipv6_loopback(*port), ipv4(number, *port)};
-}
-
-int millis_until(Time when) {
-  const int64_t left = (when - system_clock().steady()).micros;
-  return static_cast<int>(std::clamp<int64_t>((left + 999) / 1000, 0, INT32_MAX));
+  return {ipv4(number, *port), ipv6_loopback(*port)};
 }
 
 bool sends_body(const ClientRequest& request) {
@@ -128,50 +124,52 @@ std::string head_of(const Transfer& transfer) {
   return head + "\r\n";
 }
 
-// Empty when the connection goes on, else why it does not.
-std::string connect_failure(int socket, Time give_up) {
-  for (;;) {
-    pollfd one{.fd = socket, .events = POLLOUT, .revents = 0};
-    const int ready = ::poll(&one, 1, millis_until(give_up));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return "the connection is not taken";
-    int failed = 0;
-    socklen_t size = sizeof failed;
-    getsockopt(socket, SOL_SOCKET, SO_ERROR, &failed, &size);
-    return failed == 0 ? "" : std::strerror(failed);
-  }
+// Waits for the socket (or for nothing but time, -1), but not long, and less when it is woken.
+void wait_for(int socket, int16_t events, int wake, Duration most) {
+  pollfd both[2] = {{wake, POLLIN, 0}, {socket, events, 0}};
+  if (::poll(both, socket < 0 ? 1 : 2, static_cast<int>((most.micros + 999) / 1000)) < 0) return;
+  uint64_t count = 0;
+  if (both[0].revents != 0) (void)!::read(wake, &count, sizeof count);
 }
 
 // Connected, or -1 and why it is not.
-int connected_socket(const SocketAddress& address, Time give_up, std::string& why) {
+Result<int> connected_socket(const SocketAddress& address, Time give_up, int wake, Ends& ends,
+                             std::string& why) {
   const int socket =
       ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) {
     why = std::strerror(errno);
     return -1;
   }
-  for (;;) {
+  Result<void> goes_on;
+  why = "the connection is not taken";
+  while (goes_on.ok() && system_clock().steady() < give_up) {
     const int done =
         ::connect(socket, reinterpret_cast<const sockaddr*>(&address.bytes), address.size);
-    if (done == 0) {
-      why.clear();
-    } else if (errno == EINPROGRESS || errno == EINTR) {
-      why = connect_failure(socket, give_up);
-    } else if (errno == EAGAIN && system_clock().steady() < give_up) {
-      ::poll(nullptr, 0, static_cast<int>(kBacklogPause.micros / 1000));
-      continue;
-    } else {
-      why = std::strerror(errno);
+    const int error = done == 0 ? EISCONN : errno;
+    if (error == EISCONN) {
+      const int on = 1;  // of no use to a Unix socket, and refused there
+      setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      return socket;
     }
-    break;
+    const bool full = error == EAGAIN;  // the queue of a Unix socket
+    if (!full && error != EINPROGRESS && error != EALREADY && error != EINTR) {
+      why = std::strerror(error);
+      break;
+    }
+    wait_for(full ? -1 : socket, POLLOUT, wake, full ? kBacklogPause : kKeepOn);
+    goes_on = ends.look();
   }
-  if (!why.empty()) {
-    ::close(socket);
-    return -1;
-  }
-  const int on = 1;  // of no use to a Unix socket, and refused there
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return socket;
+  ::close(socket);
+  TRY(std::move(goes_on));
+  return -1;
+}
+
+// Nothing has come since the last answer, and the other side has not closed.
+bool still_quiet(int socket) {
+  char byte = 0;
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+         (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 }  // namespace
@@ -179,12 +177,12 @@ int connected_socket(const SocketAddress& address, Time give_up, std::string& wh
 // One request and its answer over an open connection.
 class LocalClient::Exchange {
  public:
-  Exchange(Transfer& transfer, int socket, int wake, Time give_up, std::atomic<bool>& cancelled)
+  Exchange(Transfer& transfer, int socket, int wake, Time give_up, Ends& ends)
       : transfer_(transfer),
         socket_(socket),
         wake_(wake),
         give_up_(give_up),
-        cancelled_(cancelled),
+        ends_(ends),
         out_(head_of(transfer)),
         decoder_({.to_head = transfer.request.method == "HEAD",
                   .most_head_bytes = kMostAnswerHeaderBytes,
@@ -198,14 +196,13 @@ class LocalClient::Exchange {
   }
 
   Result<void> run() {
-    Time ask_at = system_clock().steady();
+    // A piece each way at most between two looks: also a transfer that never pauses can be ended.
     while (decoder_.state() != ResponseDecoder::State::done) {
-      TRY(keep_on(transfer_.request, ask_at));
-      if (cancelled_.exchange(false)) return Error::of(Code::gone, "the request was cancelled");
+      TRY(ends_.look());
       if (system_clock().steady() >= give_up_)
         return not_answered(transfer_, "it has not answered in time", true);
-      if (!sent_) TRY(write());
-      TRY(wait());
+      if (!sent_ && !broken_) TRY(write());
+      wait();
       TRY(read());
     }
     transfer_.answer.status = decoder_.status();
@@ -216,25 +213,22 @@ class LocalClient::Exchange {
   bool reusable() const { return sent_ && !broken_ && decoder_.keep_alive(); }
 
  private:
-  // As much as goes; the rest when the other side has taken some.
   Result<void> write() {
-    while (!broken_) {
-      if (at_ == out_.size() && !more()) {
-        if (transfer_.refused) return *transfer_.refused;
-        sent_ = true;
-        return {};
-      }
-      const ssize_t n = ::send(socket_, out_.data() + at_, out_.size() - at_, MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-      // It may have answered before it had all, and closed: that is read first.
-      if (n < 0) broken_ = true;
-      if (n < 0) break;
-      at_ += static_cast<size_t>(n);
-      written_ += n;
-      const int64_t of_body = written_ - static_cast<int64_t>(head_bytes_);
-      if (of_body > 0 && !transfer_.tell_progress(of_body, total_)) return *transfer_.refused;
+    if (at_ == out_.size() && !more()) {
+      if (transfer_.refused) return *transfer_.refused;
+      sent_ = true;
+      return {};
     }
+    const ssize_t n = ::send(socket_, out_.data() + at_, out_.size() - at_, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+    // It may have answered before it had all, and closed: that is read first.
+    if (n < 0) broken_ = true;
+    if (n < 0) return {};
+    at_ += static_cast<size_t>(n);
+    written_ += n;
+    sent_ = at_ == out_.size() && !from_file_;
+    const int64_t of_body = written_ - static_cast<int64_t>(head_bytes_);
+    if (of_body > 0 && !transfer_.tell_progress(of_body, total_)) return *transfer_.refused;
     return {};
   }
 
@@ -249,35 +243,25 @@ class LocalClient::Exchange {
     return n > 0;
   }
 
-  Result<void> wait() {
+  void wait() const {
     const Duration most = transfer_.request.keep_on ? kKeepOn : kMostPoll;
-    const int millis = std::min(millis_until(give_up_), static_cast<int>(most.micros / 1000));
-    const bool writes = !sent_ && !broken_;
-    const auto events = static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN);
-    pollfd both[2] = {{socket_, events, 0}, {wake_, POLLIN, 0}};
-    if (::poll(both, 2, millis) < 0 && errno != EINTR)
-      return Error::from_errno("waiting for an answer", errno);
-    uint64_t count = 0;
-    if (both[1].revents != 0) (void)!::read(wake_, &count, sizeof count);
-    return {};
+    const Duration left = std::max(Duration{0}, give_up_ - system_clock().steady());
+    const auto events = static_cast<int16_t>(!sent_ && !broken_ ? POLLIN | POLLOUT : POLLIN);
+    wait_for(socket_, events, wake_, std::min(most, left));
   }
 
   Result<void> read() {
-    while (decoder_.state() != ResponseDecoder::State::done) {
-      const ssize_t n = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-      if (n < 0) return broken(std::strerror(errno));
-      if (n == 0) decoder_.end();
-      const std::string_view bytes(buffer_.data(), static_cast<size_t>(n));
-      // What comes behind the answer was not asked for.
-      if (n > 0 && decoder_.feed(bytes) < bytes.size()) broken_ = true;
-      if (decoder_.state() != ResponseDecoder::State::failed) continue;
-      if (decoder_.head_too_large()) transfer_.head_too_large();
-      if (transfer_.refused) return *transfer_.refused;
-      return broken(decoder_.failure());
-    }
-    return {};
+    const ssize_t n = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+    if (n < 0) return broken(std::strerror(errno));
+    if (n == 0) decoder_.end();
+    const std::string_view bytes(buffer_.data(), static_cast<size_t>(n));
+    // What comes behind the answer was not asked for.
+    if (decoder_.feed(bytes) < bytes.size()) broken_ = true;
+    if (decoder_.state() != ResponseDecoder::State::failed) return {};
+    if (decoder_.head_too_large()) transfer_.head_too_large();
+    if (transfer_.refused) return *transfer_.refused;
+    return broken(decoder_.failure());
   }
 
   Error broken(std::string_view why) const {
@@ -287,7 +271,7 @@ class LocalClient::Exchange {
   Transfer& transfer_;
   const int socket_, wake_;
   const Time give_up_;
-  std::atomic<bool>& cancelled_;
+  Ends& ends_;
   std::string out_;  // head and body, or the piece of the file that is being sent
   size_t at_ = 0;
   size_t head_bytes_ = 0;
@@ -326,11 +310,14 @@ bool LocalClient::takes(const ClientRequest& request) {
   return !addresses_of(request).empty();
 }
 
-Result<void> LocalClient::connect(const Transfer& transfer) {
-  const Time give_up = system_clock().steady() + transfer.request.connect_time;
+Result<void> LocalClient::connect(const Transfer& transfer, Ends& ends, Time give_up) {
+  const std::vector<SocketAddress> addresses = addresses_of(transfer.request);
+  give_up = std::min(give_up, system_clock().steady() + transfer.request.connect_time);
   std::string why;
-  for (const SocketAddress& address : addresses_of(transfer.request)) {
-    socket_ = connected_socket(address, give_up, why);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Time now = system_clock().steady();
+    const Duration share{(give_up - now).micros / static_cast<int64_t>(addresses.size() - i)};
+    socket_ = TRY(connected_socket(addresses[i], now + share, wake_, ends, why));
     if (socket_ >= 0) return {};
   }
   return not_reached(transfer, why);
@@ -340,18 +327,19 @@ Result<void> LocalClient::send(Transfer& transfer, std::atomic<bool>& cancelled)
   const ClientRequest& request = transfer.request;
   std::string to = request.unix_path.empty() ? std::string(split_url(request.url).authority)
                                              : "unix:" + request.unix_path;
-  if (to != to_) close();
+  if (to != to_ || (socket_ >= 0 && !still_quiet(socket_))) close();
   to_ = std::move(to);
-  const Time give_up = request.total_time.micros == 0
-                           ? Time{INT64_MAX}
-                           : system_clock().steady() + request.total_time;
+  const Time now = system_clock().steady();
+  const Time give_up = request.total_time.micros == 0 ? kNever : now + request.total_time;
+  Ends ends(request, cancelled);
   for (;;) {
     const bool kept = socket_ >= 0;
-    if (!kept) TRY(connect(transfer));
-    Exchange exchange(transfer, socket_, wake_, give_up, cancelled);
+    if (!kept) TRY(connect(transfer, ends, give_up));
+    Exchange exchange(transfer, socket_, wake_, give_up, ends);
     auto done = exchange.run();
     if (!exchange.reusable() || !done.ok()) close();
-    // The other side may have closed a kept connection just before: nobody has read this request.
+    // A kept connection that broke before a byte came was most likely closed as idle before the
+    // request arrived (libcurl holds it so, too).
     const bool again = !done.ok() && done.error().code == Code::unreachable && kept &&
                        !exchange.begun() && transfer.file.seek(0);
     if (!again) return done;

@@ -16,7 +16,7 @@ class LocalClient {
   LocalClient(const LocalClient&) = delete;
   LocalClient& operator=(const LocalClient&) = delete;
 
-  // Names, TLS, proxies and refused addresses are libcurl's.
+  // Names but `localhost`, TLS, proxies and refused addresses are libcurl's.
   static bool takes(const ClientRequest& request);
   // As Client::send; the transfer is checked and its file open. `cancelled` is looked at, and taken
   // back, at each wake().
@@ -25,7 +25,7 @@ class LocalClient {
 
  private:
   class Exchange;
-  Result<void> connect(const Transfer& transfer);
+  Result<void> connect(const Transfer& transfer, Ends& ends, Time give_up);
   void close();
 
   int wake_ = -1;

@@ -105,12 +105,12 @@ Result<void> check(const ClientRequest& request) {
   return {};
 }
 
-Result<void> keep_on(const ClientRequest& request, Time& ask_at) {
-  if (!request.keep_on) return {};
-  const Time now = system_clock().steady();
-  if (now < ask_at) return {};
-  if (!request.keep_on()) return Error::of(Code::gone, "the request was ended by its sender");
-  ask_at = now + kKeepOn;
+Result<void> Ends::look() {
+  if (const Time now = system_clock().steady(); request_.keep_on && now >= ask_at_) {
+    if (!request_.keep_on()) return Error::of(Code::gone, "the request was ended by its sender");
+    ask_at_ = now + kKeepOn;
+  }
+  if (cancelled_.exchange(false)) return Error::of(Code::gone, "the request was cancelled");
   return {};
 }
 

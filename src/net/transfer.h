@@ -2,6 +2,7 @@
 // answer.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,8 +53,20 @@ struct Transfer {
 
 // URL, method and headers hold no control characters, and the file is there.
 Result<void> check(const ClientRequest& request);
-// gone, where its caller wants it no more; asked when `ask_at` has come, which is then moved on.
-Result<void> keep_on(const ClientRequest& request, Time& ask_at);
+
+// What ends a request from this side, looked at between its pieces: `cancelled`, which is taken
+// back, and keep_on, which is asked every kKeepOn.
+class Ends {
+ public:
+  Ends(const ClientRequest& request, std::atomic<bool>& cancelled)
+      : request_(request), cancelled_(cancelled), ask_at_(system_clock().steady()) {}
+  Result<void> look();  // gone
+
+ private:
+  const ClientRequest& request_;
+  std::atomic<bool>& cancelled_;
+  Time ask_at_;
+};
 
 // "http://[::1]:8470/x" -> "::1"
 std::string_view host_of(std::string_view url);

@@ -237,6 +237,17 @@ std::vector<std::string> Cgroup::procs_files() const {
   return out;
 }
 
+std::string group_entry(const std::string& folder) {
+  std::string thread = folder + "/tasks";  // there is none in version 2
+  return exists(thread) ? thread : folder + "/cgroup.procs";
+}
+
+std::vector<std::string> Cgroup::entry_files() const {
+  std::vector<std::string> out;
+  for (const std::string& folder : places(folders_)) out.push_back(group_entry(folder));
+  return out;
+}
+
 Result<void> Cgroup::add(pid_t pid) const {
   for (const std::string& file : procs_files()) TRY(write_value(file, format("{}", pid)));
   return {};

@@ -78,8 +78,10 @@ class Cgroup {
   static Result<Cgroup> open(const CgroupSupport& support, const std::string& name);
   Cgroup() = default;
 
-  // What a process is moved by: write its pid, or "0" for oneself (SpawnOptions::cgroup_procs).
+  // What a process is moved by: write its pid.
   std::vector<std::string> procs_files() const;
+  // What a process enters by, while it has one thread (SpawnOptions::enter_groups).
+  std::vector<std::string> entry_files() const;
   const std::map<std::string, std::string>& folders() const { return folders_; }
   Result<void> add(pid_t pid) const;
   Result<std::vector<pid_t>> processes() const;  // subfolders included
@@ -97,10 +99,14 @@ class Cgroup {
   std::map<std::string, std::string> folders_;  // as CgroupSupport::parents, with the name
 };
 
-// The kernel lets a process into another group only after a moment without a fork on any CPU, for
-// which it waits 10 to 20 ms, unless a process was let in shortly before. This has it wait now, by
-// moving this process to where it is: whoever moves one within the next 10 ms or so need not wait.
-// unsupported where this process may not do that.
+// Where a process of one thread writes "0" to enter the group of this folder. Version 1 moves one
+// thread at once, but a whole process only after a wait (expect_move).
+std::string group_entry(const std::string& folder);
+
+// Through cgroup.procs the kernel lets a process into another group only after a moment without a
+// fork on any CPU, for which it waits 7 to 20 ms, unless a process was let in shortly before. This
+// has it wait now, by moving this process to where it is: whoever moves one within the next 10 ms
+// or so need not wait. unsupported where this process may not do that.
 Result<void> expect_move(const std::string& mount = CgroupOptions().mount);
 
 // Removes the parent where nothing is in it: whoever comes next makes it again.

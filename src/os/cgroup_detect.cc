@@ -80,7 +80,7 @@ Result<void> try_placing(const CgroupSupport& support) {
   if (!group.ok()) return group.error();
   SpawnOptions options;
   options.argv = {"/bin/true"};
-  options.cgroup_procs = group->procs_files();
+  options.enter_groups = group->entry_files();
   auto child = spawn(options);
   if (child.ok()) ignore(child->wait());
   const auto removed = group->remove();

@@ -31,7 +31,7 @@ class Groups : public testing::Test {
     SpawnOptions options;
     options.shell = text;
     options.environment = {"PATH=/usr/bin:/bin"};
-    options.cgroup_procs = group.procs_files();
+    options.enter_groups = group.entry_files();
     return std::move(spawn(options).value());
   }
   CgroupOptions options_;
@@ -227,7 +227,7 @@ TEST_F(Groups, AnExpectedMoveLeavesUsWhereWeAre) {
       }
       SpawnOptions options;
       options.argv = {"/bin/true"};
-      options.cgroup_procs = group->procs_files();
+      options.enter_groups = group->entry_files();
       const Time begin = system_clock().steady();
       Process child = std::move(spawn(options).value());
       best = std::min(best, (system_clock().steady() - begin).micros);
@@ -249,7 +249,7 @@ TEST_F(Groups, PlacementCost) {
     for (int i = 0; i < 20; ++i) {
       SpawnOptions options;
       options.argv = {"/bin/true"};
-      if (inside) options.cgroup_procs = group->procs_files();
+      if (inside) options.enter_groups = group->entry_files();
       const Time begin = system_clock().steady();
       Process child = std::move(spawn(options).value());
       best = std::min(best, (system_clock().steady() - begin).micros);

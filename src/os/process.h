@@ -52,10 +52,9 @@ struct SpawnOptions {
   Stdio standard_in, standard_out, standard_error;
   std::vector<int> keep_fds;  // open in the child under the same numbers; all others are closed
 
-  bool new_session = true;           // setsid: a terminal's signals do not reach it
-  std::optional<Identity> identity;  // needs root
-  std::vector<std::string>
-      cgroup_procs;  // files to write "0" into before exec (Cgroup::procs_files)
+  bool new_session = true;                // setsid: a terminal's signals do not reach it
+  std::optional<Identity> identity;       // needs root
+  std::vector<std::string> enter_groups;  // to write "0" into before exec (Cgroup::entry_files)
   bool core_dumps = false;
   std::optional<uint64_t> open_files;  // RLIMIT_NOFILE, soft and hard
   bool no_new_privileges = false;

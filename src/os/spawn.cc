@@ -59,7 +59,7 @@ struct Plan {
   int standard[3] = {-1, -1, -1};
   const int* keep = nullptr;  // sorted
   size_t keep_count = 0;
-  const int* groups_files = nullptr;  // open cgroup.procs
+  const int* groups_files = nullptr;  // open, of SpawnOptions::enter_groups
   size_t groups_files_count = 0;
   bool new_session = false, identity = false, core_dumps = false, no_new_privileges = false;
   uid_t uid = 0;
@@ -333,7 +333,7 @@ class Prepared {
       return Error::invalid("keep_fds is for descriptors from 3 on");
     plan.keep = keep_.data();
     plan.keep_count = keep_.size();
-    for (const std::string& path : options.cgroup_procs) {
+    for (const std::string& path : options.enter_groups) {
       Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
       if (!file) {
         Error error = Error::from_errno(format("opening {}", path), errno);

@@ -128,7 +128,7 @@ int Task::run() {
   auto lived = open();
   if (lived.ok()) {
     // The server has begun this when it started us; we may have needed longer than that holds.
-    if (options_.cgroups)
+    if (options_.cgroups && detect_groups().version == os::CgroupVersion::v2)
       mover_ = std::thread([this] { ignore(os::expect_move(options_.cgroup_mount)); });
     syncer_->start();
     lived = live();
@@ -216,7 +216,7 @@ Result<os::Process> Task::spawn_process() {
   options.standard_out = os::Stdio::from(output_->out_for_child());
   options.standard_error = os::Stdio::from(output_->err_for_child());
   options.oom_score_adj = kRestScore;
-  if (group_) options.cgroup_procs = group_->procs_files();
+  if (group_) options.enter_groups = group_->entry_files();
   if (spec_.uid >= 0)
     options.identity = os::Identity{static_cast<uid_t>(spec_.uid),
                                     static_cast<gid_t>(spec_.gid < 0 ? spec_.uid : spec_.gid),

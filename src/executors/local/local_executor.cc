@@ -59,7 +59,7 @@ Result<void> LocalExecutor::prepare() {
   }
   keeper_ = std::thread([this] { keep(); });
   cleaner_ = std::thread([this] { clean(); });
-  if (groups_.version != os::CgroupVersion::none) mover_ = std::thread([this] { expect_moves(); });
+  if (moves_wait()) mover_ = std::thread([this] { expect_moves(); });
   return {};
 }
 
@@ -113,7 +113,7 @@ Result<os::Process> LocalExecutor::spawn_shim(const TaskFolder& folder, Way way)
   options.standard_out = os::Stdio::from(log.fd());
   options.standard_error = os::Stdio::from(log.fd());
   for (const std::string& group : shim_groups_)
-    options.cgroup_procs.push_back(group + "/cgroup.procs");
+    options.enter_groups.push_back(os::group_entry(group));
   auto child = os::spawn(options);
   // Another server of this user removes the group at its end when nobody is in it.
   for (int tries = 1; !child.ok() && !shim_groups_.empty() && tries < kGroupTries; ++tries) {
@@ -292,6 +292,14 @@ void LocalExecutor::clean() {
     const auto removed = os::remove_tree(options_.work_directory + "/" + *name);
     if (!removed.ok()) log_warning("{} is left behind: {}", *name, removed.error().text());
   }
+}
+
+// Whether shims or tasks enter a group of version 2.
+bool LocalExecutor::moves_wait() const {
+  return groups_.version == os::CgroupVersion::v2 ||
+         std::any_of(shim_groups_.begin(), shim_groups_.end(), [](const std::string& group) {
+           return os::group_entry(group).ends_with("/cgroup.procs");
+         });
 }
 
 void LocalExecutor::expect_moves() {

@@ -129,7 +129,8 @@ class LocalExecutor : public Executor {
   void check_health();
   void report_locked(const Tracked& task, TaskEvent::Kind kind, std::string text = "");
   void wake() const;
-  void clean();         // the cleaner thread: removes what was forgotten
+  void clean();  // the cleaner thread: removes what was forgotten
+  bool moves_wait() const;
   void expect_moves();  // a thread of its own, as it waits: see os::expect_move
 
   const LocalOptions options_;

@@ -249,7 +249,7 @@ TEST_F(LocalExecutorTest, RemovesGroupsThatNobodyComesFor) {
   sleeper.argv = {"DIR/" + held, "600"};
   auto shim = os::spawn(sleeper);
   sleeper.argv = {"sleep", "600"};
-  sleeper.cgroup_procs = busy->procs_files();
+  sleeper.enter_groups = busy->entry_files();
   auto inside = os::spawn(sleeper);
   ASSERT_TRUE(inside.ok() && shim.ok());
   remove_stale_groups(groups);
