@@ -304,6 +304,14 @@ TEST_F(ApiTest, ThePageIsStaticAndHasNoInlineCode) {
   // A view is opened by its address, too; what is no view is not there.
   EXPECT_EQ(ask("GET /jobs/01JZZZ/log").body, index.body);
   EXPECT_EQ(ask("GET /nothing").status, 404);
+  // A browser is told so by the page, a program by a problem.
+  const std::string browser = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+  const auto lost = ask("GET /nothing/at/all", browser);
+  EXPECT_EQ(lost.status, 404);
+  EXPECT_EQ(lost.body, index.body);
+  EXPECT_FALSE(lost.headers.get("content-security-policy").value_or("").empty());
+  EXPECT_EQ(ask("GET /api/v1/nothing", browser).headers.get("content-type"),
+            "application/problem+json");
   for (const std::string& body : {index.body, ask("GET /sign-in").body}) {
     EXPECT_EQ(body.find("style="), std::string::npos);
     EXPECT_EQ(body.find("http://"), std::string::npos);

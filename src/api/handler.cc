@@ -81,7 +81,10 @@ class ApiHandler : public net::Handler {
     if (auto page = page_answer(request, options_.page_directory)) return std::move(*page);
     if (auto fast = fast_answer(request)) return std::move(*fast);
     auto match = route_table().match(request.method, request.path);
-    if (match.route == nullptr) return unmatched(match, request);
+    if (match.route == nullptr) {
+      if (auto page = no_such_view(request, options_.page_directory)) return std::move(*page);
+      return unmatched(match, request);
+    }
     auto answered = call(*match.route, std::move(match.path), request);
     if (!answered.ok()) {
       if (info(answered.error().code).http_status >= 500)

@@ -99,16 +99,8 @@ bool takes_gzip(const net::RequestHead& head) {
   return false;
 }
 
-}  // namespace
-
-bool is_page_path(std::string_view path) {
-  return !file_of(path).empty();
-}
-
-std::optional<net::Response> page_answer(const net::RequestHead& head,
+std::optional<net::Response> file_answer(const net::RequestHead& head, std::string_view name,
                                          const std::string& directory) {
-  if (head.method != "GET" && head.method != "HEAD") return std::nullopt;
-  const std::string_view name = file_of(head.path);
   const auto named = find_file(name, directory);
   if (!named) return std::nullopt;
   const PageFile& file = *named;
@@ -131,6 +123,31 @@ std::optional<net::Response> page_answer(const net::RequestHead& head,
   if (gzip) response.headers.set("Content-Encoding", "gzip");
   response.body = gzip ? file.gzip : file.bytes;
   return response;
+}
+
+}  // namespace
+
+bool is_page_path(std::string_view path) {
+  return !file_of(path).empty();
+}
+
+std::optional<net::Response> page_answer(const net::RequestHead& head,
+                                         const std::string& directory) {
+  if (head.method != "GET" && head.method != "HEAD") return std::nullopt;
+  return file_answer(head, file_of(head.path), directory);
+}
+
+std::optional<net::Response> no_such_view(const net::RequestHead& head,
+                                          const std::string& directory) {
+  const std::string_view path = head.path;
+  const bool html = head.headers.get("Accept").value_or("").find("text/html") != std::string::npos;
+  if (head.method != "GET" || !html || path.starts_with("/api/") || path.starts_with("/assets/"))
+    return std::nullopt;
+  net::RequestHead whole = head;
+  whole.headers.remove("If-None-Match");
+  auto answer = file_answer(whole, "index.html", directory);
+  if (answer) answer->status = 404;
+  return answer;
 }
 
 }  // namespace hearth::api

@@ -18,4 +18,9 @@ bool is_page_path(std::string_view path);
 std::optional<net::Response> page_answer(const net::RequestHead& head,
                                          const std::string& directory);
 
+// What a browser is shown at an address that is none: the page, which says so, with 404; nothing
+// for who asks for something else than HTML, and below /api/ and /assets/.
+std::optional<net::Response> no_such_view(const net::RequestHead& head,
+                                          const std::string& directory);
+
 }  // namespace hearth::api
