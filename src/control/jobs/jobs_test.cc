@@ -115,6 +115,10 @@ TEST_F(JobsTest, OneThatWaitsAndOneThatIsCheckedAreToldWhenTheyStart) {
   EXPECT_NEAR(numbers["starts_in_seconds"], 600, 1);
   EXPECT_LE(numbers["starts_from_seconds"], 600);
   EXPECT_GE(numbers["starts_to_seconds"], 600);
+  Job shown = need(jobs->get(world.member, waiting.id, ""));  // a list tells the same
+  ASSERT_TRUE(shown.reason);
+  EXPECT_NEAR(shown.reason->numbers["starts_in_seconds"], 600, 1);
+  EXPECT_TRUE(shown.reason->numbers.contains("starts_to_seconds"));
   answer = need(jobs->check(world.member, draft));
   ASSERT_TRUE(answer.start);
   EXPECT_NEAR(answer.start->in_seconds, 900, 1) << "behind the one that waits";

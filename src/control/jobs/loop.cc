@@ -80,7 +80,13 @@ std::optional<Reason> JobLoop::reason_of(const std::string& job_id) {
   const std::lock_guard lock(mutex_);
   const auto found = reasons_.find(job_id);
   if (found == reasons_.end()) return std::nullopt;
-  return found->second;
+  Reason reason = found->second;
+  // As why() tells it: the plan's own time is when a place is free at the earliest.
+  if (const auto start = forecasts_.of(job_id)) {
+    add_start(reason, *start);
+    sched::explain(reason);
+  }
+  return reason;
 }
 
 std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
