@@ -57,26 +57,28 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
-SocketAddress ipv4(const in_addr& host, uint16_t port) {
+template <typename Address>
+SocketAddress packed(const Address& address) {
   SocketAddress made;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr = host;
-  address.sin_port = htons(port);
   std::memcpy(&made.bytes, &address, sizeof address);
   made.size = sizeof address;
   return made;
 }
 
+SocketAddress ipv4(const in_addr& host, uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr = host;
+  address.sin_port = htons(port);
+  return packed(address);
+}
+
 SocketAddress ipv6_loopback(uint16_t port) {
-  SocketAddress made;
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   address.sin6_addr = in6addr_loopback;
   address.sin6_port = htons(port);
-  std::memcpy(&made.bytes, &address, sizeof address);
-  made.size = sizeof address;
-  return made;
+  return packed(address);
 }
 
 // To be tried in their order; none where libcurl must look.
@@ -86,10 +88,7 @@ std::vector<SocketAddress> addresses_of(const ClientRequest& request) {
     if (request.unix_path.size() >= sizeof address.sun_path) return {};
     address.sun_family = AF_UNIX;
     request.unix_path.copy(address.sun_path, request.unix_path.size());
-    SocketAddress made;
-    std::memcpy(&made.bytes, &address, sizeof address);
-    made.size = sizeof address;
-    return {made};
+    return {packed(address)};
   }
   const auto port = port_of(split_url(request.url).authority);
   const std::string host(host_of(request.url));

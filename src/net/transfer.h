@@ -51,7 +51,7 @@ struct Transfer {
   void head_too_large();
 };
 
-// URL, method and headers hold no control characters, and the file is there.
+// invalid: a control character in the URL, the method or a header.
 Result<void> check(const ClientRequest& request);
 
 // What ends a request from this side, looked at between its pieces: `cancelled`, which is taken
