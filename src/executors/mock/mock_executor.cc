@@ -222,6 +222,9 @@ void MockExecutor::advance(const std::string& task_id) {
     const std::lock_guard lock(mutex_);
     const auto at = tasks_.find(task_id);
     if (at == tasks_.end()) return;
+    // A stop() since run_due() chose this task may have moved its step to a later time.
+    const auto due = due_of(at->second);
+    if (!due || *due > clock_.steady()) return;
     spec = at->second.spec;
     step_locked(at->second, states);
   }
