@@ -1,7 +1,6 @@
 #include "cli/job_follow.h"
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "base/units.h"
 #include "cli/progress.h"
 #include "client/follow.h"
+#include "domain/progress.h"
 
 namespace hearth::cli {
 namespace {
@@ -148,7 +148,7 @@ class Watcher {
     std::string text = progress_text(*job, *run, now);
     if (const auto part = part_done(*run)) {
       const int room = screen().width - static_cast<int>(shown_width(text)) - 4;
-      text = bar(*part, std::clamp(room, kNarrowBar, kBarWidth)) + " " + text;
+      text = bar(part->part, std::clamp(room, kNarrowBar, kBarWidth)) + " " + text;
     }
     if (below_.drawn())
       below_.set(text);
@@ -183,19 +183,6 @@ const LatestMetric* metric(const Run& run, std::initializer_list<std::string_vie
   return nullptr;
 }
 
-std::optional<double> epochs_wanted(const Run& run) {
-  for (const char* name : {"epochs", "num_epochs", "max_epochs"}) {
-    const auto found = run.params.find(name);
-    if (found == run.params.end()) continue;
-    double value = 0;
-    const std::string& text = found->second;
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() &&
-        value > 0)
-      return value;
-  }
-  return std::nullopt;
-}
-
 std::string clock_text(double seconds) {
   const auto whole = static_cast<int64_t>(seconds);
   if (whole >= 3600) return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
@@ -219,13 +206,6 @@ bool has_many_tasks(const Job& job) {
 
 }  // namespace
 
-std::optional<double> part_done(const Run& run) {
-  const auto wanted = epochs_wanted(run);
-  const LatestMetric* epoch = metric(run, {"epoch"});
-  if (!wanted || epoch == nullptr) return std::nullopt;
-  return std::clamp(epoch->value / *wanted, 0.0, 1.0);
-}
-
 std::string progress_text(const Job& job, const Run& run, Time now) {
   std::string text(word(job.state));
   if (job.state == JobState::queued && job.reason) return text + "  " + printable(job.reason->text);
@@ -237,9 +217,9 @@ std::string progress_text(const Job& job, const Run& run, Time now) {
   else if (step >= 0)
     text += format("  step {}", step);
   const auto part = part_done(run);
-  if (part && *part > 0.02 && job.started_at.micros != 0 && !finished(job.state)) {
+  if (part && part->part > 0.02 && job.started_at.micros != 0 && !finished(job.state)) {
     const double spent = (now - job.started_at).seconds();
-    text += format("  {} left", clock_text(std::max(0.0, spent * (1 - *part) / *part)));
+    text += format("  {} left", clock_text(std::max(0.0, spent * (1 - part->part) / part->part)));
   } else if (job.started_at.micros != 0 && !finished(job.state)) {
     text += "  " + clock_text(std::max(0.0, (now - job.started_at).seconds()));
   }

@@ -21,8 +21,6 @@ Result<Job> follow_job(const Globals& globals, const Job& job, const LogView& vi
 
 // The words of the bar: "running  epoch 2.4/5  0:42 left  loss 0.31  acc 89.1 %  6500/s".
 std::string progress_text(const Job& job, const Run& run, Time now);
-// How much of the training is done, 0 to 1; nothing when the run does not say.
-std::optional<double> part_done(const Run& run);
 
 // A line about how it ended, on stderr.
 void say_end(const Job& job);

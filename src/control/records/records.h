@@ -14,6 +14,7 @@
 #include "domain/lineage.h"
 #include "domain/logged_model.h"
 #include "domain/model.h"
+#include "domain/progress.h"
 #include "domain/run.h"
 
 namespace hearth::control {
@@ -78,6 +79,8 @@ class Records {
 
   Result<Run> get_run(const Identity& who, const std::string& id_or_name,
                       const std::string& project);
+  // How far it is, for the scheduler; nothing when it does not say, or is not there.
+  std::optional<PartDone> part_done(const std::string& run_id);
   // Tags of a run; an empty value takes the tag away.
   Result<Run> set_tags(const Identity& who, const std::string& run_id,
                        const std::map<std::string, std::string>& tags);

@@ -60,6 +60,18 @@ Result<Run> Records::get_run(const Identity& who, const std::string& id_or_name,
   return run;
 }
 
+std::optional<PartDone> Records::part_done(const std::string& run_id) {
+  std::optional<PartDone> done;
+  ignore(state_->context.database.read([&](db::Session& session) -> Result<void> {
+    auto run = TRY(db::Table<Run>::get(session, run_id));
+    if (!run) return {};
+    TRY(add_metrics(session, *run));
+    done = hearth::part_done(*run);
+    return {};
+  }));
+  return done;
+}
+
 Result<Run> Records::set_tags(const Identity& who, const std::string& run_id,
                               const std::map<std::string, std::string>& tags) {
   Run run = TRY(state_->run(who, run_id, "", Grade::member));
