@@ -359,6 +359,7 @@ class RunningServer : public HearthServer {
     options.path_roots = args_.path_roots;
     options.task_uids = TRY(parse_uids(args_.task_uids));
     options.clock = &clock_;
+    options.part_done = [this](const std::string& run) { return records_->part_done(run); };
     jobs_ = std::make_unique<control::Jobs>(context(), *access_, *executor_, options);
     const control::ClusterView view{[this] { return jobs_->cluster_nodes(); },
                                     [this] { return jobs_->cluster_use(); }};

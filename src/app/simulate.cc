@@ -342,6 +342,7 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   options.pools = {TRY(policy_of(args, trace))};
   options.predict = args.predict || args.forecast;
   options.forecast = args.forecast;
+  options.tell = args.tell.value_or(0);
   if (!args.projects.empty()) {
     const std::string text = TRY(file_of("--projects", args.projects));
     options.projects = TRY(sched::read_projects(args.projects, text));
@@ -384,6 +385,11 @@ Result<int> simulate(const cli::SimulateArgs& args, bool json) {
     return Error::invalid(
         "--svg, --forecast, --check-waits, --fragments and --load do not go with --fill",
         "take one of them out: nothing waits in a fill");
+  if (args.tell && (*args.tell < 0 || *args.tell > 100))
+    return Error::invalid(format("--tell {}: no part of 100 jobs", *args.tell),
+                          "give a number from 0 to 100");
+  if (args.tell && !args.forecast)
+    return Error::invalid("--tell goes with --forecast", "add --forecast, or take it out");
   if (args.fill.empty() && !args.score.empty())
     return Error::invalid("--score goes with --fill", "add --fill, or take it out");
   const Trace trace = TRY(load(args));

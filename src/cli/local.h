@@ -64,7 +64,7 @@ struct SimulateArgs {  // `simulate`
   std::string format = "hearth", nodes, jobs, cluster, seeds = "42", fill, vc, start_cost, projects;
   std::string svg, eviction_cost, load, score;
   bool check_waits = false, fragments = false;
-  std::optional<int64_t> limit;
+  std::optional<int64_t> limit, tell;
   std::vector<std::string> levels;  // --level HOURS
   bool predict = false, forecast = false, run_to_end = false;
   // --what-if: on a server's own past work.

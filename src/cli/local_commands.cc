@@ -106,6 +106,8 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
             "durations are predicted from the jobs that have ended, and order those that wait")
       .flag(args->forecast, "--forecast",
             "each job that waits is told when it will start, and how true that was; with --predict")
+      .option(args->tell, "--tell", "PERCENT",
+              "--forecast: so many of 100 jobs tell how far they are once they have run a minute")
       .flag(args->run_to_end, "--run-to-end", "nobody makes room for those that have had less")
       .option(args->levels, "--level", "GPU_HOURS",
               "who has had so much makes room for those that have had less; may be repeated; "

@@ -100,17 +100,25 @@ struct Apply {
   }
   void operator()(const OutlookChanged& event) const {
     const auto running = state.running.find(event.attempt_id);
-    if (running != state.running.end()) running->second.levels = event.levels;
+    if (running != state.running.end()) {
+      if (event.levels) running->second.levels = event.levels;
+      if (event.like) running->second.like = event.like;
+    }
     const auto key = state.queue_keys.find(event.job_id);
     if (key == state.queue_keys.end()) return;
     auto& [project, at] = key->second;
     auto queued = state.queues[project].extract(at);
     QueuedJob& job = queued.mapped().job;
     at.priority -= state.standing(job);
-    job.levels = event.levels;
+    if (event.levels) job.levels = event.levels;
+    if (event.like) job.like = event.like;
     at.priority += state.standing(job);
     queued.key() = at;
     state.queues[project].insert(std::move(queued));
+  }
+  void operator()(const AttemptProgressed& event) const {
+    const auto running = state.running.find(event.attempt_id);
+    if (running != state.running.end()) running->second.told_end = event.ends_at;
   }
   void operator()(const AttemptStarted& event) const {
     state.quotas.pass(event.at, state.all);
@@ -291,6 +299,7 @@ void Cluster::State::account(const std::vector<Grant>& grants, int32_t project,
 }
 
 std::optional<Time> Running::expected_end(Time now) const {
+  if (told_end > now) return told_end;
   if (expected.micros <= 0) return std::nullopt;
   const Time end = started_at + expected;
   return end > now ? end : now + (now - started_at);

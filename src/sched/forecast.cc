@@ -30,8 +30,6 @@ class Forward {
       waiting_.push_back({&queued, queued.job.opportunistic ? -1 : key->second.first});
     }
     left_ = waiting_.size();
-    for (const auto& [id, running] : state.running)
-      so_far_[running.shape].push_back(now - running.started_at);
     for (const auto& [id, running] : state.running) add_running(running);
   }
   ~Forward() {
@@ -93,30 +91,20 @@ class Forward {
       ends_.push({next, index, false});
   }
 
-  // As long as one of the like of it ran, of those longer than `already`. What runs now counts,
-  // too, as one of those that ran longer than it has by now, for who has ended by now was short,
-  // mostly.
-  Duration run_like(const std::vector<Duration>& like, const std::string& shape, Duration already) {
-    const auto longer_than = [&](Duration least) {
-      return static_cast<size_t>(like.end() - std::upper_bound(like.begin(), like.end(), least));
-    };
-    const auto running = so_far_.find(shape);
-    if (already.micros == 0 && running != so_far_.end()) {
-      const size_t which = random_.below(like.size() + running->second.size());
-      if (which >= like.size()) already = running->second[which - like.size()];
-    }
-    const size_t longer = longer_than(already);
+  // As long as one of the like of it runs, of those longer than `already`.
+  Duration run_like(const std::vector<Duration>& like, Duration already) {
+    const auto first = std::upper_bound(like.begin(), like.end(), already);
+    const auto longer = static_cast<size_t>(like.end() - first);
     if (longer == 0) return Duration{2 * already.micros};
     return like[like.size() - 1 - random_.below(longer)];
   }
   std::optional<Time> end_of(const Running& running) {
-    if (!running.like) return running.expected_end(now_);
-    const Duration already = now_ - running.started_at;
-    return running.started_at + run_like(*running.like, running.shape, already);
+    if (!running.like || running.told_end > now_) return running.expected_end(now_);
+    return running.started_at + run_like(*running.like, now_ - running.started_at);
   }
   Duration run_of(const Queued& queued) {
     if (!queued.job.like) return queued.job.expected;
-    return run_like(*queued.job.like, queued.shape, Duration{});
+    return run_like(*queued.job.like, Duration{});
   }
 
   void account(const Work& work, int sign) {
@@ -157,7 +145,6 @@ class Forward {
   std::vector<Waiting> waiting_;
   std::vector<Work> works_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
-  std::map<std::string, std::vector<Duration>> so_far_;  // that jobs of a shape run
   size_t left_ = 0, looks_ = kForecastLooks;
   std::map<std::string, Duration> found_;
 };

@@ -1,6 +1,6 @@
-// When jobs that wait will start: the queue played forward many times, each running job as long as
-// one of the like of it ran, and an interval that 8 of 10 starts keep, so far as past forecasts
-// tell. Inside sched alone.
+// When jobs that wait will start: the queue played forward many times, each running job until the
+// end that it tells itself, or else as long as one of the like of it runs, and an interval that 8
+// of 10 starts keep, so far as past forecasts tell. Inside sched alone.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace hearth::sched {
 inline constexpr size_t kForecast = 256;
 // How often the queue is played forward, over how many ends of jobs, and how many nodes are looked
 // at for it each time.
-inline constexpr size_t kForecastRuns = 16, kForecastEnds = 4096, kForecastLooks = 500'000;
+inline constexpr size_t kForecastRuns = 64, kForecastEnds = 4096, kForecastLooks = 200'000;
 
 // What was said of a job when it was first asked about.
 struct Said {
@@ -28,9 +28,9 @@ class Calibration {
  public:
   // Starts are heard of long after what was said of them: a little less than 1 in 10 may miss
   // each end.
-  static constexpr double kMissEach = 0.07;
+  static constexpr double kMissEach = 0.095;
   static constexpr double kStep = 0.05;      // towards each error
-  static constexpr double kNarrowest = 0.5;  // runs that agree may be wrong together
+  static constexpr double kNarrowest = 0.4;  // runs that agree may be wrong together
   static constexpr double kShortest = 30;    // seconds; a wait below is as good as none
   void learn(const Said& said, Duration real);
   StartsIn around(const Said& said) const;

@@ -46,6 +46,24 @@ TEST(Forecast, NothingIsToldOfAnEndThatNobodyKnows) {
   EXPECT_TRUE(forecast(cluster, plan(cluster, kNow).waiting, kNow).empty());
 }
 
+TEST(Forecast, WhatRunsTellsItsEndItself) {
+  for (const double expected : {0.0, 1000.0}) {
+    Cluster cluster = one_cpu(job("r", expected), 40);
+    cluster.apply(JobQueued{job("a", 200)});
+    const Plan found = plan(cluster, kNow);
+    cluster.apply(AttemptProgressed{"r", kNow + Duration::seconds(25)});
+    EXPECT_NEAR(forecast(cluster, found.waiting, kNow).at("a").middle.seconds(), 25, 0.01);
+    // Past the end it told, it is as if it had said nothing.
+    const auto later = forecast(cluster, found.waiting, kNow + Duration::seconds(30));
+    if (expected == 0)
+      EXPECT_TRUE(later.empty());
+    else
+      EXPECT_NEAR(later.at("a").middle.seconds(), 930, 0.01);
+  }
+  Cluster cluster = one_cpu(job("r", 100), 40);
+  cluster.apply(AttemptProgressed{"stranger", kNow});  // has ended by now
+}
+
 // Runs that say far too little, and that say what is true but for some noise.
 TEST(Calibration, TheIntervalBecomesTrue) {
   for (const double factor : {0.2, 1.0, 5.0}) {

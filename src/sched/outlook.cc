@@ -124,7 +124,7 @@ bool Outlook::near(const QueuedJob& job, const QueuedJob& ended) {
          shape_of(job) == shape_of(ended);
 }
 
-std::shared_ptr<const std::vector<ServiceLevel>> Outlook::levels(const QueuedJob& job) const {
+Outlook::Hazards Outlook::hazards_of(const QueuedJob& job) const {
   Near near;
   const Views seen = views(job, near);
   Hazards hazards;
@@ -136,6 +136,33 @@ std::shared_ptr<const std::vector<ServiceLevel>> Outlook::levels(const QueuedJob
     }
     hazards[step] = std::clamp(hazard, 1e-5, 0.9999);
   }
+  return hazards;
+}
+
+std::shared_ptr<const std::vector<Duration>> Outlook::like(const QueuedJob& job,
+                                                           Duration already) const {
+  if (learnt_ < kFewest) return nullptr;
+  const Hazards hazards = hazards_of(job);
+  auto runs = std::make_shared<std::vector<Duration>>();
+  double ended = 0;  // part of all, before the step
+  for (size_t step = step_of(already.seconds()); runs->size() < kQuantiles; ++step) {
+    const bool last = step + 1 >= kSteps;
+    const double ends = last ? 1 - ended : (1 - ended) * hazards[step];
+    const double from = std::max(step_begins(step), already.seconds());
+    const double wide = std::max(0.0, step_begins(step + 1) - from);
+    while (runs->size() < kQuantiles) {
+      const double part = (static_cast<double>(runs->size()) + 0.5) / kQuantiles - ended;
+      if (part >= ends && !last) break;
+      const double runs_for = from + wide * std::min(1.0, part / ends);
+      runs->push_back(Duration::seconds(runs_for - already.seconds()));
+    }
+    ended += ends;
+  }
+  return runs;
+}
+
+std::shared_ptr<const std::vector<ServiceLevel>> Outlook::levels(const QueuedJob& job) const {
+  const Hazards hazards = hazards_of(job);
   const double servers = servers_of(job);
   auto levels = std::make_shared<std::vector<ServiceLevel>>();
   for (size_t step = 0; step < kSteps; ++step) {

@@ -1,5 +1,5 @@
-// How much work a job still asks for until it may be over, from those that ran before: its Gittins
-// index, which orders jobs for the least mean completion when nobody knows how long one runs. Pure.
+// How long a job may still run, from those that ran before, and its Gittins index, which orders
+// jobs for the least mean completion when nobody knows how long one runs. Pure.
 //
 // The hazard of an end is learnt for each quarter of an octave of running time, and for ever
 // narrower kinds of jobs: all, those of the shape, of the user, of the name, and those that came
@@ -25,6 +25,8 @@ size_t step_of(double seconds);
 
 class Outlook {
  public:
+  static constexpr size_t kFewest = 3;  // jobs that say something
+  static constexpr size_t kQuantiles = 128;
   static constexpr size_t kMostKinds = 10'000;
   static constexpr size_t kRemembers = 4096;  // jobs of each user and shape, for who came near
   static constexpr size_t kNear = 32;         // of them to each side
@@ -32,6 +34,10 @@ class Outlook {
   size_t learnt() const { return learnt_; }
   // By served GPU-seconds, ascending from 0; the lower the level, the sooner it should run.
   std::shared_ptr<const std::vector<ServiceLevel>> levels(const QueuedJob& job) const;
+  // How long the like of it runs on, that has run for `already`: kQuantiles that are equally
+  // likely, the shortest first. Null when too little has been learnt.
+  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job,
+                                                    Duration already = {}) const;
   // Whether what was learnt of `ended` says more of `job` than it says of all.
   static bool near(const QueuedJob& job, const QueuedJob& ended);
 
@@ -58,6 +64,7 @@ class Outlook {
     std::array<Seen, kWithin.size()> seen;
   };
   Views views(const QueuedJob& job, Near& near) const;
+  Hazards hazards_of(const QueuedJob& job) const;
 
   std::map<std::string, Seen> kinds_;
   std::map<std::string, std::multimap<int64_t, size_t>> came_;  // when -> its step

@@ -77,6 +77,32 @@ TEST(Outlook, WhatCameWithItTellsMoreThanAllOthers) {
   }
 }
 
+// Half of all that ran took 100 s, the others 10,000 s.
+TEST(Outlook, TellsHowLongTheLikeRuns) {
+  Outlook outlook;
+  for (int i = 0; i < 2; ++i) outlook.learn(job("ann", 0), Duration::seconds(100));
+  EXPECT_EQ(outlook.like(job("ann", 0)), nullptr) << "too few";
+  for (int i = 0; i < 200; ++i)
+    outlook.learn(job("ann", 86400.0 * 20 * i), Duration::seconds(i % 2 == 0 ? 100 : 10'000));
+  const QueuedJob next = job("ann", 86400.0 * 20 * 500);
+  const auto like = outlook.like(next);
+  ASSERT_NE(like, nullptr);
+  ASSERT_EQ(like->size(), Outlook::kQuantiles);
+  EXPECT_TRUE(std::is_sorted(like->begin(), like->end()));
+  const auto within = [&](const std::vector<Duration>& runs, double from, double to) {
+    return std::count_if(runs.begin(), runs.end(), [&](Duration one) {
+      return from <= one.seconds() && one.seconds() <= to;
+    });
+  };
+  // To the quarter of an octave in which they are kept.
+  EXPECT_NEAR(static_cast<double>(within(*like, 80, 110)), Outlook::kQuantiles / 2.0, 8);
+  EXPECT_NEAR(static_cast<double>(within(*like, 8000, 12'000)), Outlook::kQuantiles / 2.0, 8);
+  // Who has run for 1,000 s is none of the short ones: what is left of the long ones.
+  const auto left = outlook.like(next, Duration::seconds(1000));
+  EXPECT_GT(within(*left, 7000, 11'000), static_cast<long>(Outlook::kQuantiles - 16));
+  EXPECT_GE(left->front(), Duration{});
+}
+
 TEST(Outlook, UsersAreToldApart) {
   Outlook outlook;
   for (int i = 0; i < 30; ++i) {
@@ -121,6 +147,9 @@ TEST(Outlook, ThePlanFollowsIt) {
   cluster.apply(AttemptStarted{"r-1", "p", runs, {place}, Time{} + Duration::seconds(50'000)});
   const auto evicted = [&] { return plan(cluster, now).evictions.size(); };
   EXPECT_EQ(evicted(), 0U);
+  const auto like = std::make_shared<const std::vector<Duration>>(1, Duration::seconds(7));
+  cluster.apply(OutlookChanged{"r", "r-1", nullptr, like});
+  EXPECT_EQ(evicted(), 0U) << "what is not told anew stays";
   cluster.apply(OutlookChanged{"r", "r-1", levels(2000)});
   EXPECT_EQ(evicted(), 1U);
 }

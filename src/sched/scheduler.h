@@ -56,7 +56,7 @@ struct QueuedJob {
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
   bool ends_when_evicted = false;  // it would not be tried again: the last to be evicted
   Duration expected;               // how long it will run; 0: nobody knows
-  // How long the like of it ran, the shortest first; null: nobody knows.
+  // How long the like of it runs: quantiles, the shortest first; null: nobody knows.
   std::shared_ptr<const std::vector<Duration>> like{};
   // What past jobs say of how soon it will be over (outlook.h), ascending; for by_outlook.
   std::shared_ptr<const std::vector<ServiceLevel>> levels{};
@@ -108,10 +108,17 @@ struct JobQueued {
 struct JobGone {  // cancelled, deleted, or started
   std::string job_id;
 };
-// Jobs that have ended say more of how long this one will run. Of a job that is queued or runs.
+// Jobs that have ended say more of how long this one will run. Of a job that is queued or runs;
+// what is null stays as it is.
 struct OutlookChanged {
   std::string job_id, attempt_id;
   std::shared_ptr<const std::vector<ServiceLevel>> levels;
+  std::shared_ptr<const std::vector<Duration>> like;
+};
+// An attempt tells how far it is, and thereby when it will end.
+struct AttemptProgressed {
+  std::string attempt_id;
+  Time ends_at;
 };
 struct AttemptStarted {  // takes its job out of the queue
   std::string attempt_id, pool;
@@ -144,9 +151,10 @@ struct ProjectGone {
 struct PoolChanged {
   PoolPolicy policy;
 };
-using ClusterEvent = std::variant<NodeChanged, NodeGone, JobQueued, JobGone, OutlookChanged,
-                                  AttemptStarted, AttemptEnded, AttemptSaved, AttemptStopping,
-                                  JobReserved, ProjectChanged, ProjectGone, PoolChanged>;
+using ClusterEvent =
+    std::variant<NodeChanged, NodeGone, JobQueued, JobGone, OutlookChanged, AttemptStarted,
+                 AttemptProgressed, AttemptSaved, AttemptStopping, AttemptEnded, JobReserved,
+                 ProjectChanged, ProjectGone, PoolChanged>;
 
 struct Start {
   std::string job_id, pool;

@@ -74,17 +74,27 @@ class Engine {
 
   std::string attempt_id(size_t job) const { return trace_.jobs[job].job.id; }
 
+  // In earlier attempts.
+  Duration ran_before(size_t job) const {
+    return Duration{std::max<int64_t>(0, trace_.jobs[job].runs.micros - jobs_[job].left.micros)};
+  }
+  // Only forecasts read it.
+  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job, Duration already) const {
+    return options_.forecast ? outlook_.like(job, already) : nullptr;
+  }
+
   QueuedJob queued(size_t job) {
     QueuedJob made = trace_.jobs[job].job;
     const State& state = jobs_[job];
     made.served = state.served;
     made.lost_place = state.attempt > 0;
-    const Duration ran{(trace_.jobs[job].runs.micros - state.left.micros)};
+    const Duration ran = ran_before(job);
     if (options_.know_durations) {
       made.expected = state.left;
     } else if (options_.predict) {
-      made.like = predictor_.like(made, ran);
-      if (made.like) made.expected = (*made.like)[made.like->size() / 2];
+      if (const auto all = predictor_.predict(made, 0.5, ran))
+        made.expected = Duration{all->micros - ran.micros};
+      made.like = like(made, ran);
       made.levels = outlook_.levels(made);
     }
     return made;
@@ -129,8 +139,9 @@ class Engine {
     if (all) learn_all_at_ = outlook_.learnt() + outlook_.learnt() / 16 + 1;
     for (const size_t job : here_) {
       if (!all && !Outlook::near(trace_.jobs[job].job, done.job)) continue;
-      cluster_.apply(
-          OutlookChanged{attempt_id(job), attempt_id(job), outlook_.levels(trace_.jobs[job].job)});
+      const QueuedJob& changed = trace_.jobs[job].job;
+      cluster_.apply(OutlookChanged{attempt_id(job), attempt_id(job), outlook_.levels(changed),
+                                    like(changed, ran_before(job))});
     }
   }
 
@@ -219,6 +230,11 @@ class Engine {
       return job.said_at.micros != 0 || job.started_at.micros != 0;
     };
     if (std::all_of(waiting.begin(), waiting.end(), told)) return;
+    for (const size_t job : here_) {
+      const State& state = jobs_[job];
+      if (state.running && tells_end(job) && now - state.since >= kTellsAfter)
+        cluster_.apply(AttemptProgressed{attempt_id(job), state.since + state.left});
+    }
     const auto found = forecast(cluster_, waiting, now);
     for (const std::string& id : waiting) {
       if (told(id)) continue;
@@ -226,6 +242,11 @@ class Engine {
       job.said_at = now;
       if (const auto at = found.find(id); at != found.end()) job.said = at->second;
     }
+  }
+
+  // The same ones in each run, evenly spread over the trace.
+  bool tells_end(size_t job) const {
+    return trace_.jobs[job].runs.micros > 0 && static_cast<int64_t>(job * 61 % 100) < options_.tell;
   }
 
   void wake(Time at, Time now) {

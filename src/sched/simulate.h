@@ -11,6 +11,9 @@
 
 namespace hearth::sched {
 
+// How far a job is says nothing before.
+inline constexpr Duration kTellsAfter = Duration::seconds(60);
+
 struct SimulateOptions {
   std::vector<PoolPolicy> pools;
   std::vector<ProjectQuota> projects;
@@ -21,6 +24,7 @@ struct SimulateOptions {
   bool predict = false;         // durations are predicted from the jobs that have ended
   bool know_durations = false;  // durations are known beforehand
   bool forecast = false;        // each job that waits is told when it will start
+  int64_t tell = 0;             // so many of 100 jobs tell their end once they run for kTellsAfter
   std::function<void(double part)> progress;  // 0..1, now and then
   std::function<bool()> stop;                 // asked now and then; true: simulate() gives up
 };

@@ -38,6 +38,7 @@ struct Running {
   int64_t priority = 50;
   Time queued_at, started_at, saved_at;
   Duration expected;
+  Time told_end;  // by itself; {0}: it says nothing
   std::shared_ptr<const std::vector<Duration>> like;
   std::shared_ptr<const std::vector<ServiceLevel>> levels;
   double served = 0;  // before this attempt
@@ -47,7 +48,7 @@ struct Running {
   std::vector<Use> uses;
   std::vector<Grant> grants;  // of the nodes that are known
   Amounts amounts;
-  // As far as is known: past its expected end, as long again.
+  // As far as is known: what it tells itself, then what is expected; past that, as long again.
   std::optional<Time> expected_end(Time now) const;
 };
 

@@ -55,6 +55,28 @@ class CapacityCase(ServerCase):
         return None
 
 
+class Starts(CapacityCase):
+    def test_jobs_that_tell_how_far_they_are_tell_when_the_next_starts(self):
+        # Nothing is known of how long such jobs run but what they say: 400 steps of 50 ms.
+        tells = """python3 - <<'END'
+import hearth, time
+for step in range(400):
+    hearth.log(step=step, progress=step / 400)
+    time.sleep(0.05)
+END"""
+        for name in ("one", "other"):
+            self.running(self.server.submit(gpu_job(tells, gpus=2, name=name)))
+        waits = self.server.submit(gpu_job("true", gpus=2, name="next"))
+
+        def told():
+            numbers = self.server.json("job", "why", waits).get("numbers", {})
+            return numbers if "starts_in_seconds" in numbers else None
+        numbers = eventually(told, "it is told when it starts")
+        self.assertLess(numbers["starts_in_seconds"], 60)
+        self.assertGreaterEqual(numbers["starts_to_seconds"], numbers["starts_in_seconds"])
+        self.assertIn("expected to start", self.server.ok("job", "why", waits))
+
+
 class Quotas(CapacityCase):
     @classmethod
     def setUpClass(cls):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import tempfile
 import unittest
@@ -40,6 +41,20 @@ class Simulate(unittest.TestCase):
         for_people = self.simulate("--jobs", jobs, "--cluster", "1x8")
         self.assertIn("2 jobs in 2 m 30 s", for_people.stdout)
 
+    def test_starts_are_told_better_when_jobs_tell_their_ends(self):
+        # Minutes to half a day each, a little more of them than the GPUs can do.
+        chance = random.Random(7)
+        lines = "".join("%d,%d,1\n" % (800 * i, 60 * 2 ** chance.uniform(0, 10))
+                        for i in range(200))
+        jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n" + lines)
+        words = ("--jobs", jobs, "--cluster", "1x8", "--run-to-end", "--forecast")
+        silent, told = (self.answer(*words, *more)["forecast"] for more in ((), ("--tell", "100")))
+        self.assertGreater(silent["jobs"], 50)
+        self.assertLess(told["median_width_seconds"], silent["median_width_seconds"])
+        refused = self.simulate(*words, "--tell", "101")
+        self.assertEqual(refused.returncode, 7, refused.stderr)
+        self.assertIn("0 to 100", refused.stderr)
+
     def test_a_replay_is_drawn(self):
         jobs = self.file("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,100,8\n10,50,4\n")
         path = os.path.join(self.folder, "plot.svg")
@@ -60,6 +75,7 @@ class Simulate(unittest.TestCase):
     def test_options_that_would_do_nothing_are_refused(self):
         for words, said in ((("--add", "n=1"), "--what-if"),
                             (("--fill", "1.3", "--svg", "x"), "--fill"),
+                            (("--jobs", "x", "--cluster", "1x8", "--tell", "5"), "--forecast"),
                             (("--what-if", "--cluster", "1x8"), "--what-if")):
             done = self.simulate(*words)
             self.assertEqual(done.returncode, 7, done.stderr)

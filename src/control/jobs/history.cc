@@ -6,17 +6,22 @@ namespace hearth::control {
 
 Result<void> History::load(db::Session& session) {
   predictor_ = {};
-  const auto jobs = TRY(db::Table<Job>::select(
-      session, "WHERE state = 'succeeded' ORDER BY created_at DESC, id DESC LIMIT $1",
-      {kRemembers}));
+  outlook_ = {};
+  const auto jobs =
+      TRY(db::Table<Job>::select(session,
+                                 "WHERE state IN ('succeeded', 'failed', 'cancelled') ORDER BY "
+                                 "created_at DESC, id DESC LIMIT $1",
+                                 {kRemembers}));
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) learn(*job);
   return {};
 }
 
 void History::learn(const Job& ended) {
-  if (ended.state != JobState::succeeded) return;
   const Duration ran = sched::has_run(ended, ended.finished_at);
-  if (ran.micros > 0) predictor_.learn(sched::queued_job(ended), ran);
+  if (!finished(ended.state) || ran.micros <= 0) return;
+  const sched::QueuedJob job = sched::queued_job(ended);
+  outlook_.learn(job, ran);
+  if (ended.state == JobState::succeeded) predictor_.learn(job, ran);
 }
 
 sched::QueuedJob History::queued(const Job& job) const {
@@ -25,6 +30,13 @@ sched::QueuedJob History::queued(const Job& job) const {
   const Duration ran = sched::has_run(job, job.created_at);
   if (const auto all = predictor_.predict(made, 0.5, ran))
     made.expected = Duration{std::max<int64_t>(1, all->micros - ran.micros)};
+  auto like = outlook_.like(made, ran);
+  if (job.spec.time_limit && like) {
+    auto bounded = std::make_shared<std::vector<Duration>>(*like);
+    for (Duration& one : *bounded) one = std::min(one, job.spec.time_limit->duration);
+    like = std::move(bounded);
+  }
+  made.like = std::move(like);
   if (!job.spec.time_limit) return made;
   const Duration limit = job.spec.time_limit->duration;
   if (made.expected.micros == 0 || limit < made.expected) made.expected = limit;

@@ -2,24 +2,27 @@
 #pragma once
 
 #include "db/tables.h"
+#include "sched/outlook.h"
 #include "sched/predict.h"
 
 namespace hearth::control {
 
 class History {
  public:
-  // The newest jobs that succeeded. One that failed or was cancelled says nothing of how long such
-  // a job runs.
+  // The newest jobs that ended. One that failed or was cancelled says nothing of how long such a
+  // job runs when all goes well (`expected`), but of how soon its place may be free (`like`).
   Result<void> load(db::Session& session);
   void learn(const Job& ended);
   // As the scheduler sees it, with how long it is still expected to run: half of the jobs like it
-  // ran no longer; its time limit when nobody knows better; never more than that.
+  // ran no longer; its time limit when nobody knows better; never more than that. `like` says with
+  // which chance it ends when.
   sched::QueuedJob queued(const Job& job) const;
 
   static constexpr int64_t kRemembers = 5000;  // jobs that are read at the start
 
  private:
   sched::Predictor predictor_;
+  sched::Outlook outlook_;
 };
 
 }  // namespace hearth::control

@@ -34,6 +34,30 @@ TEST(History, ExpectsWhatSuchJobsTook) {
   EXPECT_EQ(history.queued(waits).expected, Duration::seconds(400 - 150));
 }
 
+TEST(History, ItsChancesCountWhatFailedToo) {
+  History history;
+  Job waits = ended("train-9", 0, JobState::queued);
+  waits.phases.resize(1);
+  EXPECT_EQ(history.queued(waits).like, nullptr);
+  for (int i = 0; i < 20; ++i) {
+    history.learn(ended("train-1", 1000));
+    history.learn(ended("train-2", 10, JobState::failed));
+    history.learn(ended("train-3", 0, JobState::cancelled));  // never ran
+  }
+  const auto like = history.queued(waits).like;
+  ASSERT_NE(like, nullptr);
+  const auto part_below = [](const std::vector<Duration>& runs, double seconds) {
+    const auto end = std::upper_bound(runs.begin(), runs.end(), Duration::seconds(seconds));
+    return static_cast<double>(end - runs.begin()) / static_cast<double>(runs.size());
+  };
+  EXPECT_NEAR(part_below(*like, 20), 0.5, 0.1);
+  EXPECT_NEAR(part_below(*like, 1300), 1, 0.05);
+  // A job ends at its limit.
+  waits.spec.time_limit = Span{Duration::seconds(600)};
+  EXPECT_EQ(history.queued(waits).like->back(), Duration::seconds(600));
+  EXPECT_NEAR(part_below(*history.queued(waits).like, 20), 0.5, 0.1);
+}
+
 TEST(History, ALimitIsBetterThanNothing) {
   Job waits = ended("other-1", 0, JobState::queued);
   waits.spec.time_limit = Span{Duration::seconds(60)};

@@ -12,6 +12,7 @@
 #include "db/table.h"
 #include "domain/identity.h"
 #include "domain/job.h"
+#include "domain/progress.h"
 #include "domain/run.h"
 #include "domain/wire/api.h"
 #include "executors/executor.h"
@@ -53,6 +54,8 @@ struct JobsOptions {
   // The context's clock, when it leaves out jumps of the wall: they are taken over once no job is
   // queued or runs.
   EvenClock* clock = nullptr;
+  // How far a run is; null: no run tells. Called by the loop's thread.
+  std::function<std::optional<PartDone>(const std::string& run_id)> part_done;
 };
 
 class Jobs {

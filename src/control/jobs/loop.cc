@@ -366,6 +366,8 @@ void JobLoop::follow(const Reconciled& r) {
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
     apply(sched::AttemptEnded{job.attempt_id, context_.clock.now()});
     history_.learn(job);
+    progress_.forget(job.attempt_id);
+    ended_of_.insert(job.owner);
     force_at_.erase(job.attempt_id);
     evicted_.erase(job.attempt_id);
   }
@@ -407,18 +409,6 @@ Result<void> JobLoop::carry_out_plan() {
     TRY(start_jobs({first, last}));
   }
   return write_reasons(plan.reasons);
-}
-
-// Once there is nothing else to do: a plan never waits for it longer than for one.
-std::optional<Duration> JobLoop::forecast_when_due() {
-  const std::lock_guard lock(mutex_);
-  auto due = forecasts_.due();
-  if (due && *due <= context_.clock.steady()) {
-    forecasts_.run(cluster_);
-    due = forecasts_.due();
-  }
-  if (!due) return std::nullopt;
-  return *due - context_.clock.steady();
 }
 
 // Their place is free when they have ended; it is kept for whom they were evicted.
@@ -470,6 +460,7 @@ Result<void> JobLoop::start_jobs(const std::vector<sched::Start>& starts) {
     for (const Task& task : one.tasks) open_[one.attempt.id].insert(task.id);
     apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, history_.queued(one.job),
                                 one.attempt.places, one.attempt.created_at});
+    if (one.attempt.number == 1) progress_.begin(one.attempt.id, one.attempt.created_at);
     launch(std::move(one));
   }
   for (const auto& [job_id, error] : failed) TRY(update_job(job_id));

@@ -13,6 +13,7 @@
 #include "control/jobs/forecasts.h"
 #include "control/jobs/history.h"
 #include "control/jobs/launch.h"
+#include "control/jobs/progress.h"
 #include "control/jobs/reconcile.h"
 #include "control/supply.h"
 
@@ -46,6 +47,9 @@ class JobLoop : public executors::Watcher {
   // Named bounds.
   static constexpr int64_t kEventsAtOnce = 1000;
   static constexpr size_t kStartsAtOnce = 64;
+  // Running jobs that are asked before a forecast how far they are, and jobs of an owner of whom
+  // one has ended.
+  static constexpr int64_t kMostAsked = 64;
   static constexpr size_t kMostExecutorEvents = 65'536;
   static constexpr Duration kLongestSleep = Duration::seconds(5);
   static constexpr Duration kGrace = Duration::seconds(10);
@@ -71,6 +75,9 @@ class JobLoop : public executors::Watcher {
   void fail_launch(const PreparedLaunch& prepared, const Error& error);
   // The time until the next forecast; it is made when it is due.
   std::optional<Duration> forecast_when_due();
+  bool forecast_is_due();
+  // What is known by now of the ends of jobs that run and wait.
+  Result<void> ask_for_ends();
   Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
   void force_stops();
   void look_at_clock();
@@ -87,6 +94,9 @@ class JobLoop : public executors::Watcher {
   // The loop thread's own:
   Supply supply_;
   History history_;
+  Progress progress_;
+  std::string asked_last_;          // job that was asked how far it is
+  std::set<std::string> ended_of_;  // owners of whom a job has ended since the last forecast
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};

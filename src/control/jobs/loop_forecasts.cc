@@ -1,0 +1,63 @@
+// What the loop does when there is nothing else to do: it asks when jobs will end, and tells those
+// that wait when they will start.
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "control/jobs/loop.h"
+
+namespace hearth::control {
+
+bool JobLoop::forecast_is_due() {
+  const std::lock_guard lock(mutex_);
+  const auto due = forecasts_.due();
+  return due && *due <= context_.clock.steady();
+}
+
+Result<void> JobLoop::ask_for_ends() {
+  std::vector<Job> run, changed;
+  TRY(context_.database.read([&](db::Session& session) -> Result<void> {
+    if (options_.part_done)
+      run = TRY(db::Table<Job>::select(session,
+                                       "WHERE state = 'running' AND id > $1 ORDER BY id LIMIT $2",
+                                       {asked_last_, kMostAsked}));
+    asked_last_ = std::ssize(run) < kMostAsked ? "" : run.back().id;  // the others the next time
+    for (const std::string& owner : std::exchange(ended_of_, {})) {
+      auto jobs = TRY(db::Table<Job>::select(
+          session,
+          "WHERE owner = $1 AND state IN ('queued', 'preparing', 'running', 'saving') "
+          "ORDER BY id LIMIT $2",
+          {owner, kMostAsked}));
+      std::move(jobs.begin(), jobs.end(), std::back_inserter(changed));
+    }
+    return {};
+  }));
+  for (const Job& job : run) {
+    if (!active_.contains(job.attempt_id)) continue;
+    const auto done = options_.part_done(job.run_id);
+    if (!done) continue;
+    if (const auto ends = progress_.ends_at(job.attempt_id, *done))
+      apply(sched::AttemptProgressed{job.attempt_id, *ends});
+  }
+  for (const Job& job : changed)
+    apply(sched::OutlookChanged{job.id, job.attempt_id, nullptr, history_.queued(job).like});
+  return {};
+}
+
+// Once there is nothing else to do: a plan never waits for it longer than for one.
+std::optional<Duration> JobLoop::forecast_when_due() {
+  if (forecast_is_due()) {
+    if (const auto asked = ask_for_ends(); !asked.ok())
+      log_warning("when jobs end is not known: {}", asked.error().detail);
+  }
+  const std::lock_guard lock(mutex_);
+  auto due = forecasts_.due();
+  if (due && *due <= context_.clock.steady()) {
+    forecasts_.run(cluster_);
+    due = forecasts_.due();
+  }
+  if (!due) return std::nullopt;
+  return *due - context_.clock.steady();
+}
+
+}  // namespace hearth::control

@@ -1,0 +1,34 @@
+#include "control/jobs/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth::control {
+namespace {
+
+Time at(double seconds) {
+  return Time{} + Duration::seconds(seconds);
+}
+
+TEST(Progress, ThePaceTellsTheEnd) {
+  Progress progress;
+  progress.begin("a", at(100));
+  EXPECT_FALSE(progress.ends_at("a", {0.01, at(101)})) << "too little to tell a pace";
+  EXPECT_EQ(progress.ends_at("a", {0.25, at(200)}), at(500));
+  // It became slower.
+  EXPECT_EQ(progress.ends_at("a", {0.5, at(400)}), at(700));
+  EXPECT_EQ(progress.ends_at("a", {1, at(700)}), at(700));
+}
+
+TEST(Progress, WhoGoesOnFromACheckpointBeginsWhereItIs) {
+  Progress progress;
+  EXPECT_FALSE(progress.ends_at("b", {0.6, at(1000)}));
+  EXPECT_EQ(progress.ends_at("b", {0.7, at(1010)}), at(1040));
+  // Its run counts anew.
+  EXPECT_FALSE(progress.ends_at("b", {0.1, at(1020)}));
+  EXPECT_EQ(progress.ends_at("b", {0.2, at(1030)}), at(1110));
+  progress.forget("b");
+  EXPECT_FALSE(progress.ends_at("b", {0.5, at(1100)}));
+}
+
+}  // namespace
+}  // namespace hearth::control
