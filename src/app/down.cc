@@ -8,6 +8,8 @@
 #include "app/local_api.h"
 #include "app/server.h"
 #include "base/format.h"
+#include "cli/output.h"
+#include "domain/codec.h"
 #include "os/files.h"
 #include "os/process.h"
 
@@ -35,8 +37,13 @@ Result<Jobs> jobs_in(const DataPaths& paths, std::string_view states) {
   return jobs;
 }
 
+// What is told on the way; with --json stdout is the answer's alone.
+std::FILE* words_go_to(const cli::DownArgs& args) {
+  return args.json ? stderr : stdout;
+}
+
 // Until none is left: what waits first, or it would start in the place of what has ended.
-Result<void> cancel_all(const DataPaths& paths) {
+Result<void> cancel_all(const DataPaths& paths, std::FILE* words) {
   std::set<std::string> told;
   Time until = system_clock().steady() + kStopTime;
   for (;;) {
@@ -45,7 +52,7 @@ Result<void> cancel_all(const DataPaths& paths) {
     if (jobs.empty()) return {};
     for (const auto& [id, name] : jobs) {
       if (!told.insert(id).second) continue;
-      std::printf("cancelling %s\n", name.c_str());
+      std::fprintf(words, "cancelling %s\n", name.c_str());
       const auto done = local_call(paths, "POST", "/api/v1/jobs/" + id + "/cancel", "{}");
       if (!done.ok() && done.error().code != Code::conflict) return done.error();
       until = system_clock().steady() + kStopTime;
@@ -84,17 +91,17 @@ Result<void> resume(const DataPaths& paths) {
       return Error::of(Code::timeout, format("the server (pid {}) is drained all the same", pid));
     std::this_thread::sleep_for(std::chrono::microseconds(kLookSoon.micros));
   }
-  std::printf("jobs start again\n");
   return {};
 }
 
-Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, size_t jobs) {
+Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, size_t jobs,
+                          std::FILE* words) {
   if (jobs > 0)
-    std::printf(
-        "waiting for %zu job(s) to end; Ctrl-C leaves the server draining, "
-        "`hearth down --resume` lets jobs start again\n",
-        jobs);
-  std::fflush(stdout);
+    std::fprintf(words,
+                 "waiting for %zu job(s) to end; Ctrl-C leaves the server draining, "
+                 "`hearth down --resume` lets jobs start again\n",
+                 jobs);
+  std::fflush(words);
   // It is seen to begin, so that its end is told from its not having begun; an earlier version says
   // nothing of it.
   const Time soon = system_clock().steady() + kBegins;
@@ -112,17 +119,28 @@ Result<void> wait_drained(const os::ProcessRef& server, const DataPaths& paths, 
 Result<void> end_server(const cli::DownArgs& args, const DataPaths& paths) {
   const int64_t pid = TRY(pid_of_server(paths));
   auto server = TRY(os::ProcessRef::open(pid));  // at once: a number may become another process's
-  if (args.cancel) TRY(cancel_all(paths));
+  if (args.cancel) TRY(cancel_all(paths, words_go_to(args)));
   const auto listed = jobs_in(paths, kActive);  // only to tell of them: a stuck server is ended too
-  if (!listed.ok()) std::printf("which jobs run is not known: %s\n", listed.error().text().c_str());
+  if (!listed.ok())
+    std::fprintf(words_go_to(args), "which jobs run is not known: %s\n",
+                 listed.error().text().c_str());
   const Jobs jobs = listed.ok() ? *listed : Jobs();
   TRY(server.send_signal(args.drain ? SIGUSR1 : SIGTERM));
   if (args.drain)
-    TRY(wait_drained(server, paths, jobs.size()));
+    TRY(wait_drained(server, paths, jobs.size(), words_go_to(args)));
   else if (!server.wait_ended(kStopTime))
     return Error::of(Code::timeout, format("the server (pid {}) still runs", pid));
+  const bool go_on = !args.drain && !args.cancel && !jobs.empty();
+  if (args.json) {
+    std::string list;
+    for (const auto& [id, name] : go_on ? jobs : Jobs())
+      list += format(R"({}{{"id":{},"name":{}}})", list.empty() ? "" : ",", json_quote(id),
+                     json_quote(name));
+    cli::print_json(format(R"({{"stopped":true,"jobs_that_go_on":[{}]}})", list));
+    return {};
+  }
   std::printf("stopped\n");
-  if (!args.drain && !args.cancel && !jobs.empty()) {
+  if (go_on) {
     std::printf("%zu job(s) go on; `hearth up` finds them again:\n", jobs.size());
     for (const auto& [id, name] : jobs) std::printf("  %s\n", name.c_str());
   }
@@ -137,7 +155,12 @@ int down(const cli::DownArgs& args) {
         "--resume lets jobs start again, --drain and --cancel end the server", "give one of them"));
   const DataPaths paths = data_paths(args.data);
   const auto done = args.resume ? resume(paths) : end_server(args, paths);
-  return done.ok() ? 0 : fail(done.error());
+  if (!done.ok()) return fail(done.error());
+  if (args.resume && args.json)
+    cli::print_json(R"({"resumed":true})");
+  else if (args.resume)
+    std::printf("jobs start again\n");
+  return 0;
 }
 
 }  // namespace hearth::app

@@ -17,7 +17,9 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/output.h"
 #include "client/contexts.h"
+#include "domain/codec.h"
 #include "os/files.h"
 #include "os/process.h"
 #include "os/signals.h"
@@ -174,10 +176,15 @@ int up(const cli::UpArgs& args) {
     if (!done.ok()) return fail(done.error());
     const auto file = read_server_file(paths.server_file());
     if (!file.ok()) return fail(file.error());
-    std::printf("Hearth runs at %s (pid %lld)\n", file->url.c_str(),
-                static_cast<long long>(file->pid));
     const auto link = local_sign_in_link(paths);
-    if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
+    if (args.json) {
+      cli::print_json(format(R"({{"url":{},"pid":{},"sign_in":{}}})", json_quote(file->url),
+                             file->pid, json_quote(link.ok() ? *link : "")));
+    } else {
+      std::printf("Hearth runs at %s (pid %lld)\n", file->url.c_str(),
+                  static_cast<long long>(file->pid));
+      if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
+    }
     if (const std::string words = switched_words(before, known_contexts()); !words.empty())
       std::fprintf(stderr, "Note: %s\n", words.c_str());
     return 0;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/connect.h"
 #include "cli/job_follow.h"
+#include "client/follow.h"
 #include "domain/wire/logs.h"
 
 namespace hearth::cli {
@@ -186,13 +187,16 @@ Result<std::string> print_tail(const Globals& globals, Server& server, const Log
       TRY(server.api().get("/api/v1/jobs/" + path_part(args.job) + "/logs/lines", query));
   const auto found =
       TRY(from_json<LogLines>(answer, Origin::server, client::Client::kMostAnswerBytes));
-  if (globals.json) {
+  if (globals.json && !args.follow) {
     print_json(answer);
     return std::string();
   }
   for (const LogLine& line : found.lines)
-    put((args.timestamps ? to_rfc3339(line.time) + " " : "") + line.text +
-        (line.partial ? "" : "\n"));
+    if (globals.json)
+      put(to_json(line) + "\n");
+    else
+      put((args.timestamps ? to_rfc3339(line.time) + " " : "") + line.text +
+          (line.partial ? "" : "\n"));
   if (found.task_id.empty()) return std::string();
   return format("{}:{}", found.task_id,
                 found.lines.empty() ? found.next_from - 1 : found.lines.back().seq);
@@ -223,8 +227,18 @@ Result<int> logs(const Globals& globals, const LogArgs& args) {
     say_end(ended);
     return exit_of(ended);
   }
-  query.emplace_back("timestamps", args.timestamps ? "1" : "");
   query.emplace_back("project", server.project());
+  if (globals.json) {
+    client::FollowOptions options;
+    options.take = [](const client::StreamEvent& event) {
+      put(event.data + "\n");
+      return std::ferror(stdout) == 0;  // `| head` has had enough
+    };
+    TRY(client::follow(server.api(), "/api/v1/jobs/" + path_part(args.job) + "/logs", query,
+                       options));
+    return kExitOk;
+  }
+  query.emplace_back("timestamps", args.timestamps ? "1" : "");
   bool written = true;
   const auto done = server.api().stream("/api/v1/jobs/" + path_part(args.job) + "/logs", query,
                                         "text/plain", [&](std::string_view piece) {
@@ -404,7 +418,7 @@ void add_job_commands(Tree& tree) {
       .does([shown, &globals] { return show(globals, *shown); });
 
   auto log_args = std::make_shared<LogArgs>();
-  group.command("logs", "Prints the lines its tasks wrote")
+  group.command("logs", "Prints the lines its tasks wrote; with --json one JSON document a line")
       .needs(log_args->job, "JOB", "id or name")
       .flag(log_args->follow, "--follow,-f", "goes on until the job ends")
       .option(log_args->rank, "--rank", "N", "of this task alone")

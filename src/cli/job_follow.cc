@@ -246,6 +246,10 @@ Result<Job> follow_job(const Globals& globals, const Job& job, const LogView& vi
     client::FollowOptions options;
     options.after = view.after;
     options.take = [&](const client::StreamEvent& event) {
+      if (globals.json) {
+        below.print(event.data + "\n");
+        return true;
+      }
       const auto line = parse_json(event.data, client::Client::kMostAnswerBytes);
       if (line.ok()) below.print(line_of(*line, many, view.timestamps));
       return true;

@@ -27,6 +27,7 @@ struct UpArgs {
   std::vector<std::string> path_roots;  // --data-root DIR: where `datasets: path` may point
   std::string page;                     // --page DIR: the page from there, not the program's own
   bool detach = false;
+  bool json = false;            // --detach: where it is, for programs
   bool mock_executor = false;   // --executor mock: for tests of the API
   bool webhooks = true;         // --no-webhooks
   bool webhooks_local = false;  // --webhooks-local: loopback targets are allowed
@@ -36,6 +37,7 @@ struct DownArgs {
   bool drain = false;   // wait for running jobs, start none
   bool resume = false;  // end a draining
   bool cancel = false;  // cancel them
+  bool json = false;    // what was done, for programs
 };
 struct ShimArgs {
   std::string directory;

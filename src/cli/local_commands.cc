@@ -19,7 +19,7 @@ struct UpLine {
   bool no_webhooks = false;
 };
 
-void add_up(Group& top, const LocalCommands& local) {
+void add_up(Group& top, const LocalCommands& local, const Globals& globals) {
   auto line = std::make_shared<UpLine>();
   UpArgs* args = &line->args;
   top.command("up", "Starts the server on this machine")
@@ -48,11 +48,12 @@ void add_up(Group& top, const LocalCommands& local) {
       .option(line->executor, "--executor", "local|mock", "mock runs no process: for tests")
       .flag(line->no_webhooks, "--no-webhooks", "calls nobody")
       .flag(args->webhooks_local, "--webhooks-local", "webhooks may go to this machine")
-      .does([line, &local]() -> Result<int> {
+      .does([line, &local, &globals]() -> Result<int> {
         if (!line->executor.empty() && line->executor != "mock" && line->executor != "local")
           return Error::invalid(format("--executor {}: there are local and mock", line->executor));
         line->args.mock_executor = line->executor == "mock";
         line->args.webhooks = !line->no_webhooks;
+        line->args.json = globals.json;
         return local.up(line->args);
       });
 }
@@ -129,7 +130,7 @@ void add_simulate(Group& top, const LocalCommands& local, Globals& globals) {
 
 void add_local_commands(Tree& tree, const LocalCommands& local) {
   Group top = tree.top();
-  add_up(top, local);
+  add_up(top, local, tree.globals());
 
   auto down = std::make_shared<DownArgs>();
   top.command("down", "Stops the server of a data directory; its tasks go on")
@@ -137,7 +138,10 @@ void add_local_commands(Tree& tree, const LocalCommands& local) {
       .flag(down->drain, "--drain", "starts no job any more and stops when none runs")
       .flag(down->resume, "--resume", "ends a draining: the server stays, and jobs start again")
       .flag(down->cancel, "--cancel", "cancels the jobs that wait and those that run")
-      .does(calling(local.down, down));
+      .does([down, &local, &globals = tree.globals()]() -> Result<int> {
+        down->json = globals.json;
+        return local.down(*down);
+      });
 
   auto restore = std::make_shared<RestoreArgs>();
   top.command("restore", "Restores a backup into an empty data directory")

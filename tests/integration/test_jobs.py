@@ -177,6 +177,16 @@ class Environments(ServerCase):
                               stdout=subprocess.PIPE, timeout=PATIENCE)
         self.assertEqual(done.stdout, b"x" * 1000000 + b"\na\0b\377\n")
 
+    def test_lines_for_programs(self):
+        job = self.server.job("echo one; echo two >&2; echo three")
+        for words in ((), ("--follow",), ("--tail", "3", "--follow")):
+            lines = [json.loads(line) for line in self.server.lines(job["id"], "--json", *words)]
+            self.assertEqual(sorted((line["stream"], line["text"]) for line in lines),
+                             [("stderr", "two"), ("stdout", "one"), ("stdout", "three")], words)
+        found = self.server.json("job", "logs", job["id"], "--grep", "thr")
+        self.assertEqual((found["text"], found["rank"], found["attempt"]), ("three", 0, 1))
+        self.assertEqual(len(self.server.json("job", "logs", job["id"], "--tail", "2")["lines"]), 2)
+
     def bin(self):
         return os.environ["HEARTH_BIN"]
 

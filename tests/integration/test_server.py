@@ -77,8 +77,8 @@ class Restart(unittest.TestCase):
         self.assertEqual(why["code"], "draining")
         self.assertEqual(self.server.json("job", "show", waiting)["state"], "queued")
         time.sleep(2)  # whoever drains has seen that it began
-        self.assertIn("jobs start again",
-                      self.server.ok("down", "--resume", "--data", self.server.data))
+        self.assertEqual(self.server.json("down", "--resume", "--data", self.server.data),
+                         {"resumed": True})
         said = drain.communicate(timeout=PATIENCE)
         self.assertEqual(drain.returncode, 5, said)
         self.assertIn("--resume", said[1])
@@ -187,9 +187,14 @@ class Refusals(ServerCase):
         file = os.path.join(self.server.root, "options.yaml")
         with open(file, "w", encoding="utf-8") as f:
             f.write("data: %s\nlisten: 127.0.0.1:0\ndetach: true\nkeep-logs: 7d\n" % folder)
-        done = self.up("--config", file)
+        done = self.up("--config", file, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.server.ok("down", "--data", folder)
+        where = json.loads(done.stdout)
+        self.assertTrue(where["url"].startswith("http://127.0.0.1:"), where)
+        self.assertTrue(where["sign_in"].startswith(where["url"]), where)
+        os.kill(where["pid"], 0)
+        self.assertEqual(self.server.json("down", "--data", folder),
+                         {"stopped": True, "jobs_that_go_on": []})
         with open(os.path.join(folder, ".gitignore"), encoding="utf-8") as f:
             self.assertEqual(f.read(), "*\n")
 
