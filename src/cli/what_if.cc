@@ -50,8 +50,8 @@ Result<WhatIf> question_of(Server& server, const SimulateArgs& args) {
   return question;
 }
 
-std::string seconds(double value) {
-  return format_duration(Duration::seconds(value));
+std::string seconds(const WaitSpread& of, double WaitSpread::* which) {
+  return of.jobs == 0 ? "-" : format_duration(Duration::seconds(of.*which));
 }
 
 void print_answer(const WhatIfAnswer& answer) {
@@ -62,8 +62,11 @@ void print_answer(const WhatIfAnswer& answer) {
   Table table({"", "AS IT IS", "", "", "CHANGED", "", ""});
   table.row({"", "mean", "half under", "99 % under", "mean", "half under", "99 % under"});
   const auto row = [&](const std::string& name, const WaitSpread& now, const WaitSpread& then) {
-    table.row({name, seconds(now.mean), seconds(now.p50), seconds(now.p99), seconds(then.mean),
-               seconds(then.p50), seconds(then.p99)});
+    std::vector<std::string> cells = {name};
+    for (const WaitSpread* of : {&now, &then})
+      for (const auto which : {&WaitSpread::mean, &WaitSpread::p50, &WaitSpread::p99})
+        cells.push_back(seconds(*of, which));
+    table.row(std::move(cells));
   };
   row("waited", answer.now.waits, answer.then.waits);
   row("completed in", answer.now.completion, answer.then.completion);
@@ -78,6 +81,9 @@ void print_answer(const WhatIfAnswer& answer) {
       row(format("waited, {} GPUs", gpus), now, then->second);
   }
   table.print("");
+  if (const int64_t more = answer.then.never_started - answer.now.never_started; more > 0)
+    put(format("{} would fit nowhere with the change; the times are of those that ran both ways\n",
+               more == 1 ? "1 job" : format("{} jobs", more)));
   const auto facts = [](const WhatIfOutcome& one) {
     return format("{} GPUs, {:.1f} % used, {} evictions, {} jobs that fit nowhere", one.gpus,
                   100 * one.gpus_used, one.evictions, one.never_started);

@@ -86,7 +86,8 @@ template <>
 struct Describe<WhatIfOutcome> {
   static constexpr std::string_view name = "WhatIfOutcome", doc = "How the work would have gone.";
   static void fields(Fields<WhatIfOutcome>& f) {
-    f("waits", &WhatIfOutcome::waits, "from coming to the first start");
+    f("waits", &WhatIfOutcome::waits,
+      "from coming to the first start, as all times of those that ran both ways");
     f("completion", &WhatIfOutcome::completion, "from coming to the end");
     f("by_project", &WhatIfOutcome::by_project, "waits of each project's jobs");
     f("by_gpus", &WhatIfOutcome::by_gpus, "waits by how many GPUs a job asks");

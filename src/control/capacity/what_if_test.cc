@@ -65,6 +65,21 @@ TEST_F(WhatIfTest, AnotherQuota) {
   EXPECT_LT(answer.then.waits.mean, answer.now.waits.mean);
 }
 
+// Those that are left are not compared with all there were.
+TEST_F(WhatIfTest, TimesAreOfThoseThatRunBothWays) {
+  add_jobs(10);
+  WhatIf question;
+  question.without = {"n1"};
+  const WhatIfAnswer answer = need(what_ifs_.answer(world_.admin, question));
+  EXPECT_EQ(answer.now.never_started, 0);
+  EXPECT_EQ(answer.then.never_started, 10);
+  for (const WhatIfOutcome* one : {&answer.now, &answer.then}) {
+    EXPECT_EQ(one->waits.jobs, 0);
+    EXPECT_EQ(one->completion.jobs, 0);
+    EXPECT_TRUE(one->by_project.empty());
+  }
+}
+
 TEST_F(WhatIfTest, Refusals) {
   WhatIf question;
   EXPECT_EQ(what_ifs_.answer(world_.member, question).error().code, Code::denied);

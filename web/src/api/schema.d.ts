@@ -4954,7 +4954,7 @@ export interface components {
         };
         /** @description How the work would have gone. */
         WhatIfOutcome: {
-            /** @description from coming to the first start */
+            /** @description from coming to the first start, as all times of those that ran both ways */
             waits?: components["schemas"]["WaitSpread"];
             /** @description from coming to the end */
             completion?: components["schemas"]["WaitSpread"];

@@ -16,6 +16,7 @@ export function Answer(props: {answer: WhatIfAnswer}) {
     return (
       <Empty title="No job to replay">None began within these days; ask for more of them.</Empty>
     );
+  const homeless = toNumber(then.never_started) - toNumber(now.never_started);
   return (
     <>
       <p>
@@ -24,6 +25,12 @@ export function Answer(props: {answer: WhatIfAnswer}) {
       </p>
       {answer.left_out > 0 && (
         <Notice kind="warn">{`${plural(answer.left_out, "older job")} left out.`}</Notice>
+      )}
+      {homeless > 0 && (
+        <Notice kind="warn">
+          {`${plural(homeless, "job")} would fit nowhere with the change. The times are of those `}
+          that ran both ways.
+        </Notice>
       )}
       <Whole now={now} then={then} />
       <Parts title="Waits by project" now={now.by_project} then={then.by_project} name={(x) => x} />
@@ -39,12 +46,16 @@ export function Answer(props: {answer: WhatIfAnswer}) {
 
 const seconds = (value: ApiNumber | undefined) => duration(toNumber(value));
 
+// Of no job there is no time.
+const of = (spread: Spread | undefined, which: "mean" | "p50" | "p99") =>
+  spread?.jobs ? spread[which] : undefined;
+
 const kRows: [string, (of: Outcome) => ApiNumber | undefined, (value: number) => string][] = [
-  ["Wait, mean", (of) => of.waits?.mean, duration],
-  ["Wait, half took no longer", (of) => of.waits?.p50, duration],
-  ["Wait, 99% took no longer", (of) => of.waits?.p99, duration],
-  ["From coming to the end, mean", (of) => of.completion?.mean, duration],
-  ["From coming to the end, 99%", (of) => of.completion?.p99, duration],
+  ["Wait, mean", (one) => of(one.waits, "mean"), duration],
+  ["Wait, half took no longer", (one) => of(one.waits, "p50"), duration],
+  ["Wait, 99% took no longer", (one) => of(one.waits, "p99"), duration],
+  ["From coming to the end, mean", (one) => of(one.completion, "mean"), duration],
+  ["From coming to the end, 99%", (one) => of(one.completion, "p99"), duration],
   ["Stopped for others", (of) => of.evictions, count],
   ["Fit nowhere", (of) => of.never_started, count],
   ["GPUs", (of) => of.gpus, count],
@@ -64,13 +75,16 @@ function Whole(props: {now: Outcome; then: Outcome}) {
       </thead>
       <tbody>
         {kRows.map(([name, of, say]) => {
-          const [now, then] = [toNumber(of(props.now)), toNumber(of(props.then))];
+          const told = [of(props.now), of(props.then)];
+          const [now, then] = [toNumber(told[0]), toNumber(told[1])];
           return (
             <tr key={name}>
               <th scope="row">{name}</th>
-              <td className="number">{say(now)}</td>
-              <td className="number">{say(then)}</td>
-              <td className="number">{difference(now, then, say)}</td>
+              <td className="number">{told[0] === undefined ? "–" : say(now)}</td>
+              <td className="number">{told[1] === undefined ? "–" : say(then)}</td>
+              <td className="number">
+                {told.includes(undefined) ? "–" : difference(now, then, say)}
+              </td>
             </tr>
           );
         })}
