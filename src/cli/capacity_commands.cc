@@ -336,6 +336,7 @@ Result<int> show_node(const Globals& globals, const std::string& name) {
       .add("state", state_of(node, system_clock().now()))
       .add("why", printable(node.problem.empty() ? node.closes_for : node.problem))
       .add("closes", when(node.closes_at))
+      .add("opens", when(node.opens_at))
       .add("kept for", joined(node.kept_for, ", "))
       .add("rack", node.rack)
       .add("spine", node.spine)

@@ -100,6 +100,7 @@ std::vector<std::string> Supply::with_children(const std::vector<std::string>& p
 
 void Supply::close(NodeInfo& node, const Reservation& by) const {
   node.closes_at = by.from;
+  node.opens_at = by.until;
   node.kept_for = by.maintenance ? std::vector<std::string>{} : with_children(by.projects);
   node.closes_for = by.maintenance
                         ? "maintenance " + by.name

@@ -91,6 +91,7 @@ TEST_F(SupplyTest, ReservationsComeAndGo) {
   auto events = supply_.changes(now());
   NodeInfo node = *told(events, "n1");
   EXPECT_EQ(node.closes_at, from);
+  EXPECT_EQ(node.opens_at, until);
   EXPECT_EQ(node.kept_for, (std::vector<std::string>{"vision", "vision-cars"}));
   EXPECT_EQ(node.closes_for, "reserved for vision as demo: the talk");
   EXPECT_EQ(told(events, "n2")->closes_at.micros, 0);

@@ -76,6 +76,7 @@ struct NodeInfo {
   // From then on only jobs of the projects `kept_for` run here (none named: no job at all): a node
   // that is drained, maintenance, a reservation. {0}: never.
   Time closes_at;
+  Time opens_at;  // again; {0}: nobody knows
   std::vector<std::string> kept_for;
   std::string closes_for;  // why it is closed or will be, for people
   bool lent = false;       // by a topology file: neither the node nor its GPUs are real
@@ -103,6 +104,7 @@ struct Describe<NodeInfo> {
     f("problem", &NodeInfo::problem, "why it is not ready");
     f("closes_at", &NodeInfo::closes_at,
       "from then on only jobs of the projects in kept_for run here; absent: never");
+    f("opens_at", &NodeInfo::opens_at, "when it opens again; absent: nobody knows");
     f("kept_for", &NodeInfo::kept_for, "projects that may stay; none: no job does");
     f("closes_for", &NodeInfo::closes_for, "why it is closed, or will be");
     f("lent", &NodeInfo::lent, "by a topology file: neither it nor its GPUs are real");

@@ -336,7 +336,8 @@ const std::vector<char>* Cluster::State::open_to(const QueuedJob& job, Time now)
     at->second.assign(cells.nodes().size(), 1);
     for (const int32_t index : closing) {
       const NodeInfo& info = cells.node(index).info;
-      const bool may = kept_for(info, job.project) || now + run <= info.closes_at;
+      const bool opened = info.opens_at.micros != 0 && info.opens_at <= now;
+      const bool may = opened || kept_for(info, job.project) || now + run <= info.closes_at;
       at->second[static_cast<size_t>(index)] = may ? 1 : 0;
     }
   }

@@ -31,6 +31,9 @@ class Forward {
     }
     left_ = waiting_.size();
     for (const auto& [id, running] : state.running) add_running(running);
+    for (const int32_t node : state.closing)
+      if (const Time opens = state.cells.node(node).info.opens_at; opens > now)
+        ends_.push({opens, kOpens, true});
   }
   ~Forward() {
     state_.cells.undo(cells_mark_);
@@ -44,6 +47,7 @@ class Forward {
       const Time at = ends_.top().at;
       std::vector<size_t> freed;
       for (; !ends_.empty() && ends_.top().at == at; ends_.pop()) {
+        if (ends_.top().work == kOpens) continue;
         Work& work = works_[ends_.top().work];
         if (work.over) continue;
         account(work, -1);
@@ -74,6 +78,7 @@ class Forward {
     Amounts amounts;
     bool over = false;
   };
+  static constexpr size_t kOpens = SIZE_MAX;  // no work ends: a node opens again
   struct End {
     Time at;
     size_t work;

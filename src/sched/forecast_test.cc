@@ -64,6 +64,22 @@ TEST(Forecast, WhatRunsTellsItsEndItself) {
   cluster.apply(AttemptProgressed{"stranger", kNow});  // has ended by now
 }
 
+TEST(Forecast, ANodeUnderMaintenanceOpensAgain) {
+  Cluster cluster;
+  NodeInfo node{.name = "n", .pool = "p", .cpus = 1, .memory_bytes = 1 << 30};
+  node.closes_at = kNow - Duration::seconds(10);
+  cluster.apply(NodeChanged{node});
+  for (const char* id : {"a", "b"}) cluster.apply(JobQueued{job(id, 200)});
+  const std::vector<std::string> waiting = {"a", "b"};
+  EXPECT_TRUE(forecast(cluster, waiting, kNow).empty()) << "nobody knows when";
+  node.opens_at = kNow + Duration::seconds(300);
+  cluster.apply(NodeChanged{node});
+  EXPECT_TRUE(plan(cluster, kNow).starts.empty());
+  const auto starts = forecast(cluster, waiting, kNow);
+  EXPECT_NEAR(starts.at("a").middle.seconds(), 300, 0.01);
+  EXPECT_NEAR(starts.at("b").middle.seconds(), 500, 0.01);
+}
+
 // Runs that say far too little, and that say what is true but for some noise.
 TEST(Calibration, TheIntervalBecomesTrue) {
   for (const double factor : {0.2, 1.0, 5.0}) {

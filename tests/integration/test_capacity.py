@@ -253,6 +253,10 @@ class Nodes(CapacityCase):
         reason = self.reason(late, "node_closes")
         self.assertIn("new fans", reason["text"])
         self.assertIn("time_limit", reason["mend"])
+        # It may start when the hour is over.
+        numbers = eventually(lambda: (lambda said: "starts_in_seconds" in said and said)(
+            self.server.json("job", "why", late)["numbers"]), "it is told when")
+        self.assertAlmostEqual(numbers["starts_in_seconds"], 70 * 60, delta=120)
         self.server.ok("reservation", "delete", "fans")
         self.running(late)
 

@@ -3710,6 +3710,11 @@ export interface components {
              * @description from then on only jobs of the projects in kept_for run here; absent: never
              */
             closes_at?: string;
+            /**
+             * Format: date-time
+             * @description when it opens again; absent: nobody knows
+             */
+            opens_at?: string;
             /** @description projects that may stay; none: no job does */
             kept_for?: string[];
             /** @description why it is closed, or will be */

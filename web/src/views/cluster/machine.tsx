@@ -60,6 +60,8 @@ function Inside(props: {machine: Machine}) {
           {node.closes_for}
           {node.closes_at && ", from "}
           <Time at={node.closes_at} />
+          {node.opens_at && " to "}
+          <Time at={node.opens_at} />
         </Notice>
       )}
       <div className={css.inside}>
