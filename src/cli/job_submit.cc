@@ -329,9 +329,12 @@ Result<int> new_job(const Globals& globals, const NewArgs& args) {
   } else {
     put(folder->about.job_yaml);
   }
-  if (!written.empty())
-    std::fprintf(stderr, "Wrote %s. Then: hearth job submit %s --follow\n", written.c_str(),
-                 written.c_str());
+  if (written.empty()) return kExitOk;
+  // The file alone, or a template that has no code of its own.
+  const bool lacks_code = !folder->is_whole || (!args.out.empty() && folder->files.size() > 1);
+  std::fprintf(stderr, "Wrote %s. %shearth job submit %s --follow\n", written.c_str(),
+               lacks_code ? "Put the code that its command runs beside it, then: " : "Then: ",
+               written.c_str());
   return kExitOk;
 }
 

@@ -151,6 +151,16 @@ class Templates(ServerCase):
                                "--set", "params.epochs=30")["id"]
         self.assertGreater(self.succeeded(job)["test_accuracy"]["value"], 0.9)
 
+    def test_who_lacks_the_code_is_told(self):
+        folder = tempfile.mkdtemp(dir=self.server.root)
+        for name, words, lacks in (("train", [os.path.join(folder, "t")], True),
+                                   ("tabular", ["--out", os.path.join(folder, "alone.yaml")], True),
+                                   ("tabular", [os.path.join(folder, "whole")], False),
+                                   ("command", ["--out", os.path.join(folder, "c.yaml")], False)):
+            said = self.server.run("job", "new", "--template", name, *words)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertEqual("Put the code" in said.stderr, lacks, (name, said.stderr))
+
 
 if __name__ == "__main__":
     unittest.main()
