@@ -149,10 +149,11 @@ TEST_P(ExecutorContract, StopAnswersAtOnceAndKillsAfterTheGrace) {
   const Launch launch = start("end=hangs ignores_stop=1");
   GetParam().wait_running(*executor_, launch);
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_TRUE(executor_->stop(launch.attempt_id, Duration::millis(500)).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(400));
+  // Wide enough apart for a machine on which much else runs.
+  ASSERT_TRUE(executor_->stop(launch.attempt_id, Duration::millis(1500)).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1400));
   ASSERT_TRUE(witness_.wait_over(launch.tasks[0].task_id));
-  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(450));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1450));
 }
 
 TEST_P(ExecutorContract, OneThatVanishesIsTold) {
