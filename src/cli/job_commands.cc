@@ -177,6 +177,14 @@ Result<void> check_tail(const LogArgs& args) {
   return {};
 }
 
+// As a stream has it (LogStream of the server).
+std::string line_json(const LogLines& of, const LogLine& line) {
+  return format(
+      R"({{"task":"{}","seq":{},"time":"{}","attempt":{},"rank":{},"stream":"{}","text":{}{}}})",
+      of.task_id, line.seq, to_rfc3339(line.time), of.attempt, of.rank, line.stream,
+      json_quote(line.text), line.partial ? R"(,"partial":true)" : "");
+}
+
 // The last lines of one task; where they end, for whoever goes on from there.
 Result<std::string> print_tail(const Globals& globals, Server& server, const LogArgs& args) {
   client::Query query = {{"tail", std::to_string(*args.tail)},
@@ -193,7 +201,7 @@ Result<std::string> print_tail(const Globals& globals, Server& server, const Log
   }
   for (const LogLine& line : found.lines)
     if (globals.json)
-      put(to_json(line) + "\n");
+      put(line_json(found, line) + "\n");
     else
       put((args.timestamps ? to_rfc3339(line.time) + " " : "") + line.text +
           (line.partial ? "" : "\n"));

@@ -81,9 +81,10 @@ void print_answer(const WhatIfAnswer& answer) {
       row(format("waited, {} GPUs", gpus), now, then->second);
   }
   table.print("");
-  if (const int64_t more = answer.then.never_started - answer.now.never_started; more > 0)
-    put(format("{} would fit nowhere with the change; the times are of those that ran both ways\n",
-               more == 1 ? "1 job" : format("{} jobs", more)));
+  if (const int64_t more = answer.jobs - answer.now.waits.jobs; more > 0)
+    put(format(
+        "{} fit nowhere, now or with the change: the times are of those that ran both ways\n",
+        more == 1 ? "1 job" : format("{} jobs", more)));
   const auto facts = [](const WhatIfOutcome& one) {
     return format("{} GPUs, {:.1f} % used, {} evictions, {} jobs that fit nowhere", one.gpus,
                   100 * one.gpus_used, one.evictions, one.never_started);

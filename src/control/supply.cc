@@ -101,6 +101,15 @@ std::vector<std::string> Supply::with_children(const std::vector<std::string>& p
 void Supply::close(NodeInfo& node, const Reservation& by) const {
   node.closes_at = by.from;
   node.opens_at = by.until;
+  // Another may go on where it ends.
+  for (bool longer = true; longer;) {
+    longer = false;
+    for (const Reservation& one : reservations_) {
+      if (one.from > node.opens_at || one.until <= node.opens_at || !is_about(one, node)) continue;
+      node.opens_at = one.until;
+      longer = true;
+    }
+  }
   node.kept_for = by.maintenance ? std::vector<std::string>{} : with_children(by.projects);
   node.closes_for = by.maintenance
                         ? "maintenance " + by.name

@@ -104,7 +104,9 @@ TEST_F(SupplyTest, ReservationsComeAndGo) {
                      .until = midst + Duration::seconds(10),
                      .maintenance = true});
   load();
-  EXPECT_TRUE(told(supply_.changes(midst), "n1")->kept_for.empty());
+  node = *told(supply_.changes(midst), "n1");
+  EXPECT_TRUE(node.kept_for.empty());
+  EXPECT_EQ(node.opens_at, until) << "the reservation goes on behind the maintenance";
   EXPECT_EQ(supply_.next_change(), midst + Duration::seconds(10));
   node = *told(supply_.changes(midst + Duration::seconds(11)), "n1");
   EXPECT_EQ(node.closes_for, "reserved for vision as demo: the talk");

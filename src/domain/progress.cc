@@ -34,16 +34,20 @@ std::optional<double> epochs_wanted(const Run& run) {
 std::optional<PartDone> part_done(const Run& run) {
   if (const auto told = run.metrics.find("progress"); told != run.metrics.end())
     return part_of(told->second.value, 1, told->second.time);
-  const auto epochs = epochs_wanted(run);
-  if (const auto epoch = run.metrics.find("epoch"); epochs && epoch != run.metrics.end())
-    return part_of(epoch->second.value, *epochs, epoch->second.time);
-  const auto steps = positive(run, {"max_steps", "total_steps", "num_steps"});
   const LatestMetric* last = nullptr;
   for (const auto& [key, metric] : run.metrics)
     if (!key.starts_with("system/") && (last == nullptr || metric.step > last->step))
       last = &metric;
-  if (!steps || last == nullptr) return std::nullopt;
-  return part_of(static_cast<double>(last->step), *steps, last->time);
+  const auto of_steps = [&](std::optional<double> all) -> std::optional<PartDone> {
+    if (!all || last == nullptr) return std::nullopt;
+    return part_of(static_cast<double>(last->step), *all, last->time);
+  };
+  // Where it is set, trainers end by it whatever their epochs say.
+  if (const auto bounded = of_steps(positive(run, {"max_steps"}))) return bounded;
+  const auto epochs = epochs_wanted(run);
+  if (const auto epoch = run.metrics.find("epoch"); epochs && epoch != run.metrics.end())
+    return part_of(epoch->second.value, *epochs, epoch->second.time);
+  return of_steps(positive(run, {"total_steps", "num_steps"}));
 }
 
 }  // namespace hearth

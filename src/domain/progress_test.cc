@@ -40,6 +40,16 @@ TEST(PartDone, StepsAreThoseOfTheNewestMetric) {
   EXPECT_EQ(part_done(run)->at, kAt);
 }
 
+// As the trainer of Hugging Face logs it: three epochs unless told otherwise, and -1 for no bound.
+TEST(PartDone, ABoundOfStepsGoesBeforeEpochs) {
+  const std::map<std::string, LatestMetric> metrics = {{"epoch", {0.03, 50, kAt}},
+                                                       {"loss", {1, 50, kAt}}};
+  EXPECT_EQ(part_done(run_with({{"num_train_epochs", "3"}, {"max_steps", "100"}}, metrics))->part,
+            0.5);
+  EXPECT_NEAR(part_done(run_with({{"num_train_epochs", "3"}, {"max_steps", "-1"}}, metrics))->part,
+              0.01, 1e-9);
+}
+
 TEST(PartDone, WhatSaysNothingIsNotGuessed) {
   const LatestMetric one{1, 10, kAt};
   EXPECT_FALSE(part_done(run_with({}, {{"epoch", one}})));

@@ -42,6 +42,9 @@ class Forward {
   Forward(const Forward&) = delete;
   Forward& operator=(const Forward&) = delete;
 
+  // Nodes and running jobs that were looked at.
+  size_t looks() const { return kForecastLooks - looks_ + works_.size(); }
+
   std::map<std::string, Duration> run() {
     for (size_t i = 0; i < kForecastEnds && !ends_.empty() && left_ > 0 && looks_ > 0; ++i) {
       const Time at = ends_.top().at;
@@ -63,7 +66,7 @@ class Forward {
         account(works_[one], +1);
       }
     }
-    return std::move(found_);
+    return found_;
   }
 
  private:
@@ -194,13 +197,17 @@ std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std
   Cluster::State& state = cluster.state();
   std::map<std::string, std::vector<double>> seconds;
   SeededRandom random(1);  // the same state gives the same forecast
-  for (size_t run = 0; run < kForecastRuns && !waiting.empty(); ++run) {
-    for (const auto& [id, wait] : Forward(state, waiting, now, random).run())
-      seconds[id].push_back(wait.seconds());
+  size_t runs = 0, looks = 0;
+  while (runs < kForecastRuns && (runs < kForecastLeastRuns || looks < kForecastAllLooks) &&
+         !waiting.empty()) {
+    Forward forward(state, waiting, now, random);
+    for (const auto& [id, wait] : forward.run()) seconds[id].push_back(wait.seconds());
+    looks += forward.looks();
+    ++runs;
   }
   std::map<std::string, StartsIn> found;
   for (const auto& [id, samples] : seconds) {
-    if (samples.size() < kForecastRuns) continue;  // it waits for an end that nobody knows
+    if (samples.size() < runs) continue;  // it waits for an end that nobody knows
     Said said{now};
     said.waits = {quantile(samples, 0.1), quantile(samples, 0.5), quantile(samples, 0.9)};
     found[id] = state.calibration.around(said);

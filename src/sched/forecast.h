@@ -11,9 +11,11 @@ namespace hearth::sched {
 
 // The first so many waiting jobs are told when they start.
 inline constexpr size_t kForecast = 256;
-// How often the queue is played forward, over how many ends of jobs, and how many nodes are looked
-// at for it each time.
-inline constexpr size_t kForecastRuns = 64, kForecastEnds = 4096, kForecastLooks = 200'000;
+// How often the queue is played forward: on a large cluster no more than need be. Over how many
+// ends of jobs, and at how many nodes and running jobs is looked for it each time, and all the
+// times.
+inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEnds = 4096,
+                        kForecastLooks = 500'000, kForecastAllLooks = 2'000'000;
 
 // What was said of a job when it was first asked about.
 struct Said {

@@ -57,11 +57,11 @@ class CapacityCase(ServerCase):
 
 class Starts(CapacityCase):
     def test_jobs_that_tell_how_far_they_are_tell_when_the_next_starts(self):
-        # Nothing is known of how long such jobs run but what they say: 400 steps of 50 ms.
+        # Nothing is known of how long such jobs run but what they say: 4000 steps of 50 ms.
         tells = """python3 - <<'END'
 import hearth, time
-for step in range(400):
-    hearth.log(step=step, progress=step / 400)
+for step in range(4000):
+    hearth.log(step=step, progress=step / 4000)
     time.sleep(0.05)
 END"""
         for name in ("one", "other"):
@@ -72,7 +72,7 @@ END"""
             numbers = self.server.json("job", "why", waits).get("numbers", {})
             return numbers if "starts_in_seconds" in numbers else None
         numbers = eventually(told, "it is told when it starts")
-        self.assertLess(numbers["starts_in_seconds"], 60)
+        self.assertLess(numbers["starts_in_seconds"], 600)
         self.assertGreaterEqual(numbers["starts_to_seconds"], numbers["starts_in_seconds"])
         self.assertIn("expected to start", self.server.ok("job", "why", waits))
 

@@ -183,6 +183,7 @@ class Environments(ServerCase):
             lines = [json.loads(line) for line in self.server.lines(job["id"], "--json", *words)]
             self.assertEqual(sorted((line["stream"], line["text"]) for line in lines),
                              [("stderr", "two"), ("stdout", "one"), ("stdout", "three")], words)
+            self.assertEqual({(line["rank"], line["attempt"]) for line in lines}, {(0, 1)}, words)
         found = self.server.json("job", "logs", job["id"], "--grep", "thr")
         self.assertEqual((found["text"], found["rank"], found["attempt"]), ("three", 0, 1))
         self.assertEqual(len(self.server.json("job", "logs", job["id"], "--tail", "2")["lines"]), 2)

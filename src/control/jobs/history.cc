@@ -2,17 +2,34 @@
 
 #include <algorithm>
 
+#include "base/format.h"
+
 namespace hearth::control {
+
+namespace {
+
+// In attempts that have ended.
+Duration ran_before(const Job& job) {
+  double ran = 0;
+  for (const Phase& phase : job.phases) {
+    const bool ended = job.state == JobState::queued || phase.attempt < job.attempts;
+    if (ended && phase.name != "queued") ran += phase.seconds;
+  }
+  return Duration::seconds(ran);
+}
+
+}  // namespace
 
 Result<void> History::load(db::Session& session) {
   predictor_ = {};
   outlook_ = {};
-  const auto jobs =
-      TRY(db::Table<Job>::select(session,
-                                 "WHERE state IN ('succeeded', 'failed', 'cancelled') ORDER BY "
-                                 "created_at DESC, id DESC LIMIT $1",
-                                 {kRemembers}));
-  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) learn(*job);
+  for (const char* states : {"state = 'succeeded'", "state IN ('failed', 'cancelled')"}) {
+    const auto jobs = TRY(db::Table<Job>::select(
+        session,
+        format("WHERE {} AND started_at > 0 ORDER BY created_at DESC, id DESC LIMIT $1", states),
+        {kRemembers}));
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) learn(*job);
+  }
   return {};
 }
 
@@ -26,8 +43,7 @@ void History::learn(const Job& ended) {
 
 sched::QueuedJob History::queued(const Job& job) const {
   sched::QueuedJob made = sched::queued_job(job);
-  // By attempts that have ended: a phase that lasts counts nothing up to a time before it began.
-  const Duration ran = sched::has_run(job, job.created_at);
+  const Duration ran = ran_before(job);
   if (const auto all = predictor_.predict(made, 0.5, ran))
     made.expected = Duration{std::max<int64_t>(1, all->micros - ran.micros)};
   auto like = outlook_.like(made, ran);

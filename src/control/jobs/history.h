@@ -18,7 +18,8 @@ class History {
   // which chance it ends when.
   sched::QueuedJob queued(const Job& job) const;
 
-  static constexpr int64_t kRemembers = 5000;  // jobs that are read at the start
+  // Jobs that are read at the start: so many that succeeded, and as many that ran and did not.
+  static constexpr int64_t kRemembers = 5000;
 
  private:
   sched::Predictor predictor_;

@@ -9,6 +9,7 @@ namespace {
 
 Job ended(const std::string& name, double seconds, JobState state = JobState::succeeded) {
   Job job{.name = name, .project = "default", .owner = "ann", .state = state};
+  job.started_at = Time{6'000'000};
   job.created_at = Time{1'000'000};
   job.finished_at = job.created_at + Duration::seconds(seconds + 5);
   job.phases = {{"queued", job.created_at, 5, 0},
@@ -56,6 +57,22 @@ TEST(History, ItsChancesCountWhatFailedToo) {
   waits.spec.time_limit = Span{Duration::seconds(600)};
   EXPECT_EQ(history.queued(waits).like->back(), Duration::seconds(600));
   EXPECT_NEAR(part_below(*history.queued(waits).like, 20), 0.5, 0.1);
+}
+
+// Its time counts from the beginning of its attempt, as that of the scheduler does.
+TEST(History, OfWhatRunsThisAttemptCountsNothing) {
+  History history;
+  for (const double seconds : {100.0, 200.0, 300.0, 400.0, 500.0})
+    history.learn(ended("train-1", seconds));
+  Job runs = ended("train-9", 0, JobState::running);
+  runs.finished_at = {};
+  runs.attempts = 1;
+  runs.phases = {{"queued", runs.created_at, 5, 0},
+                 {"preparing", runs.created_at + Duration::seconds(5), 250, 1},
+                 {"running", runs.created_at + Duration::seconds(255), 0, 1}};
+  EXPECT_EQ(history.queued(runs).expected, Duration::seconds(300));
+  runs.attempts = 2;
+  EXPECT_EQ(history.queued(runs).expected, Duration::seconds(400 - 250));
 }
 
 TEST(History, ALimitIsBetterThanNothing) {

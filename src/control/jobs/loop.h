@@ -47,9 +47,10 @@ class JobLoop : public executors::Watcher {
   // Named bounds.
   static constexpr int64_t kEventsAtOnce = 1000;
   static constexpr size_t kStartsAtOnce = 64;
-  // Running jobs that are asked before a forecast how far they are, and jobs of an owner of whom
-  // one has ended.
+  // Running jobs that are asked before a forecast how far they are, and jobs of owners of whom one
+  // has ended: so many of each, so often.
   static constexpr int64_t kMostAsked = 64;
+  static constexpr Duration kAskEvery = Duration::seconds(5);
   static constexpr size_t kMostExecutorEvents = 65'536;
   static constexpr Duration kLongestSleep = Duration::seconds(5);
   static constexpr Duration kGrace = Duration::seconds(10);
@@ -96,6 +97,7 @@ class JobLoop : public executors::Watcher {
   History history_;
   Progress progress_;
   std::string asked_last_;          // job that was asked how far it is
+  Time asked_at_;                   // on the steady clock
   std::set<std::string> ended_of_;  // owners of whom a job has ended since the last forecast
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts

@@ -1,7 +1,6 @@
 // What the loop does when there is nothing else to do: it asks when jobs will end, and tells those
 // that wait when they will start.
 #include <iterator>
-#include <utility>
 
 #include "base/log.h"
 #include "control/jobs/loop.h"
@@ -15,23 +14,30 @@ bool JobLoop::forecast_is_due() {
 }
 
 Result<void> JobLoop::ask_for_ends() {
+  const Time now = context_.clock.steady();
+  if (asked_at_.micros != 0 && now - asked_at_ < kAskEvery) return {};
+  asked_at_ = now;
   std::vector<Job> run, changed;
+  std::vector<std::string> owners;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     if (options_.part_done)
       run = TRY(db::Table<Job>::select(session,
                                        "WHERE state = 'running' AND id > $1 ORDER BY id LIMIT $2",
                                        {asked_last_, kMostAsked}));
     asked_last_ = std::ssize(run) < kMostAsked ? "" : run.back().id;  // the others the next time
-    for (const std::string& owner : std::exchange(ended_of_, {})) {
+    for (const std::string& owner : ended_of_) {
+      if (std::ssize(changed) >= kMostAsked) break;  // the others the next time
       auto jobs = TRY(db::Table<Job>::select(
           session,
           "WHERE owner = $1 AND state IN ('queued', 'preparing', 'running', 'saving') "
           "ORDER BY id LIMIT $2",
           {owner, kMostAsked}));
       std::move(jobs.begin(), jobs.end(), std::back_inserter(changed));
+      owners.push_back(owner);
     }
     return {};
   }));
+  for (const std::string& owner : owners) ended_of_.erase(owner);
   for (const Job& job : run) {
     if (!active_.contains(job.attempt_id)) continue;
     const auto done = options_.part_done(job.run_id);

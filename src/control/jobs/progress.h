@@ -14,15 +14,19 @@ class Progress {
   // A pace is told by no less than this part of the work.
   static constexpr double kLeastPart = 0.02;
 
-  // An attempt that begins at nothing, and when. Of one that goes on from a checkpoint, or was met
-  // running, what it says first is the beginning.
-  void begin(const std::string& attempt_id, Time at) { begun_[attempt_id] = {0, at}; }
-  // Nothing as long as it has not come far enough to tell its pace.
+  void begin(const std::string& attempt_id, Time at) { attempts_[attempt_id] = {at, {}}; }
+  // Its pace since what it said first: what was before that (preparing, reading a checkpoint) is
+  // none of it. Nothing as long as it has not come far enough; what an earlier attempt of the run
+  // said last is passed over.
   std::optional<Time> ends_at(const std::string& attempt_id, const PartDone& now);
-  void forget(const std::string& attempt_id) { begun_.erase(attempt_id); }
+  void forget(const std::string& attempt_id) { attempts_.erase(attempt_id); }
 
  private:
-  std::map<std::string, PartDone> begun_;
+  struct Attempt {
+    Time began;
+    std::optional<PartDone> first;
+  };
+  std::map<std::string, Attempt> attempts_;
 };
 
 }  // namespace hearth::control

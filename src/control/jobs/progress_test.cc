@@ -12,15 +12,19 @@ Time at(double seconds) {
 TEST(Progress, ThePaceTellsTheEnd) {
   Progress progress;
   progress.begin("a", at(100));
-  EXPECT_FALSE(progress.ends_at("a", {0.01, at(101)})) << "too little to tell a pace";
-  EXPECT_EQ(progress.ends_at("a", {0.25, at(200)}), at(500));
+  EXPECT_FALSE(progress.ends_at("a", {0.25, at(400)})) << "its preparation is no pace";
+  EXPECT_FALSE(progress.ends_at("a", {0.26, at(401)})) << "too little to tell a pace";
+  EXPECT_EQ(progress.ends_at("a", {0.5, at(500)}), at(700));
   // It became slower.
-  EXPECT_EQ(progress.ends_at("a", {0.5, at(400)}), at(700));
-  EXPECT_EQ(progress.ends_at("a", {1, at(700)}), at(700));
+  EXPECT_EQ(progress.ends_at("a", {0.75, at(800)}), at(1000));
+  EXPECT_EQ(progress.ends_at("a", {1, at(1000)}), at(1000));
+  EXPECT_FALSE(progress.ends_at("stranger", {0.5, at(500)}));
 }
 
-TEST(Progress, WhoGoesOnFromACheckpointBeginsWhereItIs) {
+TEST(Progress, WhatAnEarlierAttemptSaidIsNoPace) {
   Progress progress;
+  progress.begin("b", at(1000));
+  EXPECT_FALSE(progress.ends_at("b", {0.6, at(500)}));
   EXPECT_FALSE(progress.ends_at("b", {0.6, at(1000)}));
   EXPECT_EQ(progress.ends_at("b", {0.7, at(1010)}), at(1040));
   // Its run counts anew.

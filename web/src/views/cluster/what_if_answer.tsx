@@ -16,7 +16,7 @@ export function Answer(props: {answer: WhatIfAnswer}) {
     return (
       <Empty title="No job to replay">None began within these days; ask for more of them.</Empty>
     );
-  const homeless = toNumber(then.never_started) - toNumber(now.never_started);
+  const homeless = toNumber(answer.jobs) - toNumber(now.waits?.jobs);
   return (
     <>
       <p>
@@ -28,8 +28,8 @@ export function Answer(props: {answer: WhatIfAnswer}) {
       )}
       {homeless > 0 && (
         <Notice kind="warn">
-          {`${plural(homeless, "job")} would fit nowhere with the change. The times are of those `}
-          that ran both ways.
+          {`${plural(homeless, "job")} fit nowhere, now or with the change. `}
+          The times are of those that ran both ways.
         </Notice>
       )}
       <Whole now={now} then={then} />
