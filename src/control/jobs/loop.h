@@ -98,7 +98,7 @@ class JobLoop : public executors::Watcher {
   Progress progress_;
   std::string asked_last_;          // job that was asked how far it is
   Time asked_at_;                   // on the steady clock
-  std::set<std::string> ended_of_;  // owners of whom a job has ended since the last forecast
+  std::set<std::string> ended_of_;  // owners of whom a job has ended, not yet looked at
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};

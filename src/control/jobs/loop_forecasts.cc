@@ -24,7 +24,6 @@ Result<void> JobLoop::ask_for_ends() {
       run = TRY(db::Table<Job>::select(session,
                                        "WHERE state = 'running' AND id > $1 ORDER BY id LIMIT $2",
                                        {asked_last_, kMostAsked}));
-    asked_last_ = std::ssize(run) < kMostAsked ? "" : run.back().id;  // the others the next time
     for (const std::string& owner : ended_of_) {
       if (std::ssize(changed) >= kMostAsked) break;  // the others the next time
       auto jobs = TRY(db::Table<Job>::select(
@@ -37,6 +36,7 @@ Result<void> JobLoop::ask_for_ends() {
     }
     return {};
   }));
+  asked_last_ = std::ssize(run) < kMostAsked ? "" : run.back().id;  // the others the next time
   for (const std::string& owner : owners) ended_of_.erase(owner);
   for (const Job& job : run) {
     if (!active_.contains(job.attempt_id)) continue;

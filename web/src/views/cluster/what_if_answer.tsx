@@ -47,15 +47,15 @@ export function Answer(props: {answer: WhatIfAnswer}) {
 const seconds = (value: ApiNumber | undefined) => duration(toNumber(value));
 
 // Of no job there is no time.
-const of = (spread: Spread | undefined, which: "mean" | "p50" | "p99") =>
+const timeOf = (spread: Spread | undefined, which: "mean" | "p50" | "p99") =>
   spread?.jobs ? spread[which] : undefined;
 
 const kRows: [string, (of: Outcome) => ApiNumber | undefined, (value: number) => string][] = [
-  ["Wait, mean", (one) => of(one.waits, "mean"), duration],
-  ["Wait, half took no longer", (one) => of(one.waits, "p50"), duration],
-  ["Wait, 99% took no longer", (one) => of(one.waits, "p99"), duration],
-  ["From coming to the end, mean", (one) => of(one.completion, "mean"), duration],
-  ["From coming to the end, 99%", (one) => of(one.completion, "p99"), duration],
+  ["Wait, mean", (of) => timeOf(of.waits, "mean"), duration],
+  ["Wait, half took no longer", (of) => timeOf(of.waits, "p50"), duration],
+  ["Wait, 99% took no longer", (of) => timeOf(of.waits, "p99"), duration],
+  ["From coming to the end, mean", (of) => timeOf(of.completion, "mean"), duration],
+  ["From coming to the end, 99%", (of) => timeOf(of.completion, "p99"), duration],
   ["Stopped for others", (of) => of.evictions, count],
   ["Fit nowhere", (of) => of.never_started, count],
   ["GPUs", (of) => of.gpus, count],
