@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "cli/progress.h"
 #include "client/follow.h"
-#include "domain/progress.h"
+#include "domain/part_done.h"
 
 namespace hearth::cli {
 namespace {

@@ -26,11 +26,10 @@ class Predictor {
   // longer than `already`.
   std::optional<Duration> predict(const QueuedJob& job, double quantile = 0.5,
                                   Duration already = {}) const;
-  // How long they ran, the shortest first; null when there are too few.
-  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job,
-                                                    Duration already = {}) const;
 
  private:
+  // How long they ran, the shortest first; null when there are too few.
+  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job, Duration already) const;
   std::map<std::string, std::deque<int64_t>> kinds_;
 };
 

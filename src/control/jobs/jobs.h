@@ -12,7 +12,7 @@
 #include "db/table.h"
 #include "domain/identity.h"
 #include "domain/job.h"
-#include "domain/progress.h"
+#include "domain/part_done.h"
 #include "domain/run.h"
 #include "domain/wire/api.h"
 #include "executors/executor.h"

@@ -207,7 +207,7 @@ Result<void> JobLoop::load_all() {
         makes_room = makes_room || task.stop_class == word(FailureClass::preemption);
       }
       active_[attempt.id] = job.id;
-      progress_.begin(attempt.id, attempt.created_at);
+      told_ends_.begin(attempt.id, attempt.created_at);
       apply(sched::AttemptStarted{attempt.id, attempt.pool, history_.queued(job), attempt.places,
                                   attempt.created_at});
       // Whoever was evicted before this server started makes room all the same.
@@ -367,7 +367,7 @@ void JobLoop::follow(const Reconciled& r) {
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
     apply(sched::AttemptEnded{job.attempt_id, context_.clock.now()});
     history_.learn(job);
-    progress_.forget(job.attempt_id);
+    told_ends_.forget(job.attempt_id);
     ended_of_.insert(job.owner);
     force_at_.erase(job.attempt_id);
     evicted_.erase(job.attempt_id);
@@ -461,7 +461,7 @@ Result<void> JobLoop::start_jobs(const std::vector<sched::Start>& starts) {
     for (const Task& task : one.tasks) open_[one.attempt.id].insert(task.id);
     apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, history_.queued(one.job),
                                 one.attempt.places, one.attempt.created_at});
-    progress_.begin(one.attempt.id, one.attempt.created_at);
+    told_ends_.begin(one.attempt.id, one.attempt.created_at);
     launch(std::move(one));
   }
   for (const auto& [job_id, error] : failed) TRY(update_job(job_id));

@@ -13,8 +13,8 @@
 #include "control/jobs/forecasts.h"
 #include "control/jobs/history.h"
 #include "control/jobs/launch.h"
-#include "control/jobs/progress.h"
 #include "control/jobs/reconcile.h"
+#include "control/jobs/told_ends.h"
 #include "control/supply.h"
 
 namespace hearth::control {
@@ -95,7 +95,7 @@ class JobLoop : public executors::Watcher {
   // The loop thread's own:
   Supply supply_;
   History history_;
-  Progress progress_;
+  ToldEnds told_ends_;
   std::string asked_last_;          // job that was asked how far it is
   Time asked_at_;                   // on the steady clock
   std::set<std::string> ended_of_;  // owners of whom a job has ended, not yet looked at

@@ -42,7 +42,7 @@ Result<void> JobLoop::ask_for_ends() {
     if (!active_.contains(job.attempt_id)) continue;
     const auto done = options_.part_done(job.run_id);
     if (!done) continue;
-    if (const auto ends = progress_.ends_at(job.attempt_id, *done))
+    if (const auto ends = told_ends_.ends_at(job.attempt_id, *done))
       apply(sched::AttemptProgressed{job.attempt_id, *ends});
   }
   for (const Job& job : changed)

@@ -14,7 +14,7 @@
 #include "domain/lineage.h"
 #include "domain/logged_model.h"
 #include "domain/model.h"
-#include "domain/progress.h"
+#include "domain/part_done.h"
 #include "domain/run.h"
 
 namespace hearth::control {

@@ -1,8 +1,8 @@
-#include "control/jobs/progress.h"
+#include "control/jobs/told_ends.h"
 
 namespace hearth::control {
 
-std::optional<Time> Progress::ends_at(const std::string& attempt_id, const PartDone& now) {
+std::optional<Time> ToldEnds::ends_at(const std::string& attempt_id, const PartDone& now) {
   const auto known = attempts_.find(attempt_id);
   if (known == attempts_.end() || now.at < known->second.began) return std::nullopt;
   std::optional<PartDone>& first = known->second.first;

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "domain/progress.h"
+#include "domain/part_done.h"
 
 namespace hearth::control {
 
-class Progress {
+class ToldEnds {
  public:
   // A pace is told by no less than this part of the work.
   static constexpr double kLeastPart = 0.02;

@@ -1,4 +1,4 @@
-#include "domain/progress.h"
+#include "domain/part_done.h"
 
 #include <algorithm>
 #include <charconv>
