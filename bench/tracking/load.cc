@@ -18,6 +18,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <netinet/in.h>
@@ -25,6 +26,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
@@ -137,27 +139,41 @@ class Connection {
   ~Connection() { ::close(socket_); }
 
   int socket() const { return socket_; }
-  bool waits_to_send() const { return sent_ < all_.size(); }
+  bool waits_to_send() const { return !unsent_[0].empty() || !unsent_[1].empty(); }
   bool idle() const { return idle_; }
   double since() const { return started_; }
 
+  // The next call is made ready while the server works at this one: a client's own work is not the
+  // server's time.
   void start() {
     idle_ = false;
-    for (const size_t at : steps_) put_step(text_.data() + at, step_++);
-    all_ = heads_[turn_++ % heads_.size()];
-    all_ += text_;
-    sent_ = 0;
+    prepare();
+    prepared_ = false;
+    unsent_ = {*head_, text_};
     answer_.clear();
     started_ = now();
     send();
   }
+  // Not before the kernel has taken the last body.
+  void prepare() {
+    if (std::exchange(prepared_, true)) return;
+    head_ = &heads_[turn_++ % heads_.size()];
+    for (const size_t at : steps_) put_step(text_.data() + at, step_++);
+  }
   void send() {
-    while (sent_ < all_.size()) {
-      const ssize_t n =
-          ::send(socket_, all_.data() + sent_, all_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (waits_to_send()) {
+      std::array<iovec, 2> parts{};
+      for (size_t i = 0; i < parts.size(); ++i)
+        parts[i] = {const_cast<char*>(unsent_[i].data()), unsent_[i].size()};
+      msghdr message{};
+      message.msg_iov = parts.data();
+      message.msg_iovlen = parts.size();
+      const ssize_t n = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno == EAGAIN) return;
       if (n < 0) fail("the server has closed the connection");
-      sent_ += static_cast<size_t>(n);
+      const size_t of_head = std::min(unsent_[0].size(), static_cast<size_t>(n));
+      unsent_[0].remove_prefix(of_head);
+      unsent_[1].remove_prefix(static_cast<size_t>(n) - of_head);
     }
   }
   // The status of a whole answer; 0: there is more to come.
@@ -206,8 +222,9 @@ class Connection {
   std::vector<size_t> steps_;
   std::vector<std::string> heads_;
   size_t turn_ = 0;
-  std::string all_;  // head and body, as they are sent
-  size_t sent_ = 0;
+  const std::string* head_ = nullptr;       // of the next call
+  bool prepared_ = false;                   // it stands ready
+  std::array<std::string_view, 2> unsent_;  // of head and body
   std::string answer_;
   bool idle_ = true;
   double started_ = 0;
@@ -231,6 +248,7 @@ void run_one(Connection& connection, Tally& tally) {
     int status = 0;
     while (status == 0) {
       while (connection.waits_to_send()) connection.send();
+      connection.prepare();
       status = connection.receive(true);
     }
     note(tally, connection, status);

@@ -15,8 +15,8 @@ namespace {
 
 // Empty lines that some clients send behind a body; more are not a request.
 constexpr int kMostBlankLines = 4;
-constexpr size_t kMostReserved = 64 << 10;  // of a body whose length was only announced
-constexpr size_t kReservedAhead = 4;        // times what has come
+constexpr size_t kMostReserved = 128 << 10;  // of a body whose length was only announced
+constexpr size_t kReservedAhead = 4;         // times what has come
 
 bool control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;

@@ -241,6 +241,7 @@ void Tracking::State::count_rows(const std::string& run_id) {
   const std::lock_guard lock(mutex);
   if (new_rows.size() >= kMostTidied) new_rows.clear();
   ++new_rows[run_id];
+  ++rows_come;
 }
 
 Result<void> Tracking::log_batch(const Identity& who, const std::string& run_id, LogBatch batch) {

@@ -111,10 +111,14 @@ struct Tracking::State {
   // False once the service is to stop: what is left waits for the next start.
   std::atomic<bool> stopping = false;
   bool goes_on() const { return !stopping; }
+  // Whether rows come so fast that merging them is put off; asked once a round, under mutex.
+  bool is_busy();
+  // What a process that died left to be merged; once.
+  Result<void> count_left();
   Result<void> compact_due();
   Result<void> collect_deleted();
   Result<void> trim_journal();
-  std::atomic<bool> older_done = false;
+  std::atomic<bool> older_done = false, left_counted = false;
   void note_open(const std::vector<std::string>& runs);
   // Once in kDropPeriod.
   bool is_due_to_drop() {
@@ -144,6 +148,8 @@ struct Tracking::State {
   std::map<std::string, RunFacts> known;    // by run id
   std::set<std::string> defaults;           // projects whose default experiment is there
   std::map<std::string, int64_t> new_rows;  // of metric_batches, by run
+  int64_t rows_come = 0;                    // since upkeep last asked
+  Time asked_at, merged_at;                 // steady; when it did, and when it last put nothing off
   std::vector<std::string> last_open;       // ended runs that upkeep looked at
   bool more_open = false;                   // more of them wait to be merged
   std::set<std::string> ended;              // runs whose last rows wait to be merged

@@ -136,26 +136,6 @@ TEST_F(TrackingTest, HistoriesComeInPagesEachPointOnce) {
   EXPECT_EQ(need(tracking.get_run(world.member, run)).run.metrics.at("loss").step, 200);
 }
 
-TEST_F(TrackingTest, RowsAreMergedAndReadTheSame) {
-  const std::string run = add_run(experiment("e"));
-  for (int i = 0; i < 150; ++i) log(run, {metric("a", i, i), metric("b", -i, i)});
-  const std::string rows = "SELECT COUNT(*) FROM metric_batches";
-  EXPECT_EQ(world.count(rows), 150);
-  need(tracking.tidy());
-  EXPECT_EQ(world.count(rows), 1);
-  EXPECT_EQ(world.count("SELECT keys FROM run_metrics"), 2);
-  EXPECT_EQ(values(run, "a").size(), 150U);
-  EXPECT_EQ(need(tracking.get_run(world.member, run)).run.metrics.at("b").value, -149);
-  // The end of a run merges what is left.
-  log(run, {metric("a", 7, 150)});
-  need(tracking.update_run(world.member, run, {.status = RunStatus::finished}));
-  need(tracking.tidy());
-  EXPECT_EQ(world.count(rows), 1);
-  EXPECT_EQ(values(run, "a").size(), 151U);
-  need(tracking.tidy());
-  EXPECT_EQ(world.count("SELECT points FROM metric_batches"), 301);
-}
-
 TEST_F(TrackingTest, ALaterAttemptWinsFromWhereItWentOn) {
   const Run run = world.add_run("job-1");
   const auto add = [&](int64_t attempt, int64_t from, int64_t to, double value) {

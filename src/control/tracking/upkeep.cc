@@ -1,4 +1,7 @@
 // What goes on in the background: small rows merged, the journal cut, deleted runs collected.
+#include <algorithm>
+#include <utility>
+
 #include "base/id.h"
 #include "base/log.h"
 #include "control/tracking/blocks.h"
@@ -7,12 +10,40 @@
 
 namespace hearth::control {
 
+bool Tracking::State::is_busy() {
+  const Time now = context.clock.steady();
+  const double seconds = std::max(1.0, (now - std::exchange(asked_at, now)).seconds());
+  const int64_t rows = std::exchange(rows_come, 0);
+  const bool fast = static_cast<double>(rows) > static_cast<double>(options.busy_rows) * seconds;
+  if (fast && now - merged_at < options.most_put_off) return true;
+  merged_at = now;
+  return false;
+}
+
+Result<void> Tracking::State::count_left() {
+  std::map<std::string, int64_t> left;
+  TRY(context.database.read([&](db::Session& session) {
+    left.clear();
+    return session.query(
+        "SELECT run_id, COUNT(*) FROM metric_batches WHERE kind = 'metric' GROUP BY run_id "
+        "HAVING COUNT(*) >= $1 LIMIT $2",
+        {kCompactRows, static_cast<int64_t>(kMostTidied)}, [&](const db::Row& row) -> Result<void> {
+          left[std::string(row.text(0))] = row.integer(1);
+          return {};
+        });
+  }));
+  const std::lock_guard lock(mutex);
+  for (const auto& [run_id, rows] : left) new_rows[run_id] += rows;
+  return {};
+}
+
 Result<void> Tracking::State::compact_due() {
   std::vector<std::string> due, over;
   {
     const std::lock_guard lock(mutex);
+    const bool later = is_busy();
     std::erase_if(new_rows, [&](const auto& entry) {
-      if (entry.second < kCompactRows) return false;
+      if (later || entry.second < kCompactRows) return false;
       if (!ended.contains(entry.first)) due.push_back(entry.first);
       return true;
     });
@@ -93,6 +124,8 @@ Result<void> Tracking::tidy() {
   db::Database& database = state_->context.database;
   if (!state_->older_done) TRY(sum_up_older(database));
   state_->older_done = true;
+  if (!state_->left_counted) TRY(state_->count_left());
+  state_->left_counted = true;
   TRY(state_->index.load());  // so that the next search finds little to take in
   TRY(state_->compact_due());
   const auto open = TRY(compact_open(database, make_id, [this] { return state_->goes_on(); }));

@@ -8,7 +8,8 @@
 //
 // Frames that the writer appends to the WAL, two writes each, are held back and go to the file in
 // one piece: at the next sync, which each commit makes before it counts, or when anything else is
-// wanted of the file.
+// wanted of the file. Pages that a checkpoint copies are not: one that readers cut short counts
+// without a sync, and they read them at once.
 #pragma once
 
 #include <cstdint>
