@@ -166,8 +166,8 @@ Result<int> import_mlflow(const cli::ImportArgs& args, const cli::Globals& globa
     print_table(mover, args.dry_run);
   if (!globals.json) print_notes(mover);
   if (!different.empty())
-    std::fprintf(stderr, "error: the counts differ: %s\n",
-                 format("{}", join(different, ", ")).c_str());
+    return cli::fail(cli::kExitOtherEnd, "differs",
+                     format("the counts differ: {}", join(different, ", ")));
   return complete ? cli::kExitOk : cli::kExitOtherEnd;
 }
 

@@ -304,11 +304,9 @@ Result<int> wait(const Globals& globals, const WaitArgs& args) {
         ended.push_back(std::move(*job));
         break;
       }
-      if (until && system_clock().steady() >= *until) {
-        std::fprintf(stderr, "error: %s has not ended within %s\n",
-                     job.ok() ? job->name.c_str() : id.c_str(), args.timeout.c_str());
-        return kExitTimeout;
-      }
+      if (until && system_clock().steady() >= *until)
+        return fail(kExitTimeout, "time_out",
+                    format("{} has not ended within {}", job.ok() ? job->name : id, args.timeout));
       Duration now = pause;
       if (until) now = std::min(now, *until - system_clock().steady());
       poll(nullptr, 0, static_cast<int>(std::max<int64_t>(1, now.micros / 1000)));

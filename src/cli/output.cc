@@ -8,8 +8,32 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "base/units.h"
+#include "domain/wire/api.h"
+
+namespace hearth {
+
+// An error as `--json` tells it.
+struct ToldError {
+  std::string code, detail, mend, file;
+  std::vector<FieldError> errors;
+  bool operator==(const ToldError&) const = default;
+};
+template <>
+struct Describe<ToldError> {
+  static constexpr std::string_view name = "ToldError", doc = "What went wrong.";
+  static void fields(Fields<ToldError>& f) {
+    f("code", &ToldError::code, "as the HTTP interface has them, or usage, time_out");
+    f("detail", &ToldError::detail, "what happened");
+    f("mend", &ToldError::mend, "what to do about it");
+    f("file", &ToldError::file, "whose lines `errors` means");
+    f("errors", &ToldError::errors, "the mistakes in the input");
+  }
+};
+
+}  // namespace hearth
 
 namespace hearth::cli {
 namespace {
@@ -210,11 +234,33 @@ std::string error_text(const Error& error, std::string_view file) {
   return out;
 }
 
-int fail(const Error& error, std::string_view file) {
+std::string error_json(std::string_view code, const Error& error, std::string_view file) {
+  return to_json(ToldError{std::string(code), to_utf8_lossy(error.detail), error.mend,
+                           to_utf8_lossy(file), error.errors}) +
+         "\n";
+}
+
+namespace {
+bool errors_in_json = false;  // the program's, as its streams are
+
+int tell(int exit_code, std::string_view code, const Error& error, std::string_view file) {
   std::fflush(stdout);
-  const std::string text = error_text(error, file);
+  const std::string text = errors_in_json ? error_json(code, error, file) : error_text(error, file);
   std::fwrite(text.data(), 1, text.size(), stderr);
-  return info(error.code).exit_code;
+  return exit_code;
+}
+}  // namespace
+
+void tell_errors_in_json(bool in_json) {
+  errors_in_json = in_json;
+}
+
+int fail(const Error& error, std::string_view file) {
+  return tell(info(error.code).exit_code, info(error.code).name, error, file);
+}
+
+int fail(int exit_code, std::string_view code, std::string_view detail, std::string_view mend) {
+  return tell(exit_code, code, Error::invalid(std::string(detail), std::string(mend)), "");
 }
 
 }  // namespace hearth::cli

@@ -66,5 +66,11 @@ void put(std::string_view text);  // to stdout as it is
 // "error: ...", each mistake and the mend, to stderr; the exit code. `file`: whose lines are meant.
 int fail(const Error& error, std::string_view file = "");
 std::string error_text(const Error& error, std::string_view file);
+// The same for what is no error of a noun: `code` is a word of its own, as "usage".
+int fail(int exit_code, std::string_view code, std::string_view detail, std::string_view mend = "");
+// Whether errors are one JSON document a line from here on, with the fields of the HTTP
+// interface's.
+void tell_errors_in_json(bool in_json);
+std::string error_json(std::string_view code, const Error& error, std::string_view file);
 
 }  // namespace hearth::cli

@@ -89,6 +89,13 @@ TEST(Errors, NameFileLineAndMend) {
             "  command: found nothing\n"
             "  see docs\n");
   EXPECT_NE(error_text(error, "").find("line 4: "), std::string::npos);
+  const std::string json = error_json("invalid", error, "job.yaml");
+  EXPECT_EQ(json.find('\n'), json.size() - 1);
+  ASSERT_TRUE(parse_json(json).ok()) << json;
+  for (const std::string_view part :
+       {R"("code":"invalid")", R"("file":"job.yaml")", R"("mend":"see docs")",
+        R"("path":"resources.cpus","line":4)", R"("path":"command")"})
+    EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "base/format.h"
 #include "base/units.h"
 #include "cli/option_file.h"
 #include "cli/output.h"
@@ -46,6 +47,29 @@ const CLI::App& deepest(const CLI::App& app) {
 
 std::string path_of(const CLI::App& app) {
   return app.get_parent() == nullptr ? "hearth" : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
+int fail_usage(const std::string& detail, const std::string& mend = "") {
+  return fail(kExitUsage, "usage", detail, mend);
+}
+
+// A line that cannot be read, with what was probably meant.
+int refuse(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& at = deepest(app);
+  const std::vector<std::string> unknown = app.remaining(true);
+  const std::string word = unknown.empty() ? "" : unknown.front();
+  const std::string path = path_of(at);
+  std::string detail = error.what(), near;
+  if (word.size() > 1 && word.starts_with('-')) {
+    detail = format("`{}` has no option {}", path, word);
+    near = nearest_option(at, word);
+  } else if (!word.empty() && !at.get_subcommands({}).empty()) {
+    detail = format("there is no command `{} {}`", path, word);
+    near = nearest_command(at, word);
+    if (!near.empty()) near = path + " " + near;
+  }
+  const std::string meant = near.empty() ? "" : format("did you mean `{}`? ", near);
+  return fail_usage(detail, format("{}see `{} --help`", meant, path));
 }
 
 }  // namespace
@@ -129,9 +153,8 @@ void Group::later(const std::string& name, const std::string& doc) {
   app->prefix_command();
   app->callback([chosen = chosen_, app] {
     *chosen = [app]() -> Result<int> {
-      std::fprintf(stderr, "error: `%s` comes with a later version of Hearth; this is %s\n",
-                   path_of(*app).c_str(), HEARTH_VERSION);
-      return kExitUsage;
+      return fail_usage(format("`{}` comes with a later version of Hearth; this is {}",
+                               path_of(*app), HEARTH_VERSION));
     };
   });
 }
@@ -173,6 +196,8 @@ int Tree::run(int argc, char** argv) {
     tail_.assign(bare + 1, words.end());
     words.erase(bare, words.end());
   }
+  // Said before the line is read: it may be what cannot be read.
+  tell_errors_in_json(std::ranges::find(words, "--json") != words.end());
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(words);
@@ -181,28 +206,10 @@ int Tree::run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const CLI::App& at = deepest(app);
-    const std::vector<std::string> unknown = app.remaining(true);
-    const std::string word = unknown.empty() ? "" : unknown.front();
-    const std::string path = path_of(at);
-    if (word.size() > 1 && word.starts_with('-')) {
-      std::fprintf(stderr, "error: `%s` has no option %s\n", path.c_str(), word.c_str());
-      if (const std::string near = nearest_option(at, word); !near.empty())
-        std::fprintf(stderr, "  did you mean `%s`?\n", near.c_str());
-    } else if (!word.empty() && !at.get_subcommands({}).empty()) {
-      std::fprintf(stderr, "error: there is no command `%s %s`\n", path.c_str(), word.c_str());
-      if (const std::string near = nearest_command(at, word); !near.empty())
-        std::fprintf(stderr, "  did you mean `%s %s`?\n", path.c_str(), near.c_str());
-    } else {
-      std::fprintf(stderr, "error: %s\n", error.what());
-    }
-    std::fprintf(stderr, "  see `%s --help`\n", path.c_str());
-    return kExitUsage;
+    return refuse(app, error);
   }
-  if (!tail_.empty() && !(deepest(app).get_name() == "submit")) {
-    std::fprintf(stderr, "error: `%s` takes nothing behind --\n", path_of(deepest(app)).c_str());
-    return kExitUsage;
-  }
+  if (!tail_.empty() && !(deepest(app).get_name() == "submit"))
+    return fail_usage(format("`{}` takes nothing behind --", path_of(deepest(app))));
   if (!chosen_) return kExitUsage;
   const auto code = chosen_();
   return code.ok() ? *code : fail(code.error());

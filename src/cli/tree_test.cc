@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/codec.h"
 #include "os/files.h"
 #include "os/process.h"
 
@@ -177,6 +178,23 @@ TEST_F(TreeTest, AnUnknownOptionNamesTheNearest) {
   EXPECT_EQ(far.code, kExitUsage);
   EXPECT_NE(far.err.find("`hearth job list` has no option --qwertz"), std::string::npos) << far.err;
   EXPECT_EQ(far.err.find("did you mean"), std::string::npos) << far.err;
+}
+
+TEST_F(TreeTest, ErrorsAreDocumentsUnderJson) {
+  for (const auto& [words, code] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"job", "lst", "--json"}, "usage"},
+           {{"--json", "job", "list", "--qwertz"}, "usage"},
+           {{"env", "list", "--json"}, "usage"},
+           {{"job", "check", "/none.yaml", "--json"}, "not_found"}}) {
+    const Done done = run_line(words);
+    const auto said = parse_json(done.err);
+    ASSERT_TRUE(said.ok()) << done.err;
+    ASSERT_NE(said->find("code"), nullptr) << done.err;
+    EXPECT_EQ(said->find("code")->text, code);
+    EXPECT_NE(said->find("detail")->text, "");
+    EXPECT_EQ(done.err.find('\n'), done.err.size() - 1);
+  }
+  EXPECT_TRUE(run_line({"job", "lst"}).err.starts_with("error: "));
 }
 
 TEST_F(TreeTest, LaterVerbsSaySoWhateverFollows) {
