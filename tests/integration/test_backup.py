@@ -130,6 +130,21 @@ class UnderLoad(unittest.TestCase):
         self.assertNotEqual(server.url, self.server.url)
         return server
 
+    def contexts(self, server):
+        return {one["name"]: one for one in server.json("context", "list")}
+
+    def check_contexts(self, server):
+        """While both run, what commands mean stays where it was; then the copy is it."""
+        live = next(one for one in self.contexts(self.server).values() if one["current"])
+        copy = live["name"] + "-copy"
+        both = self.contexts(server)
+        self.assertEqual(both[live["name"]]["url"], self.server.url)
+        self.assertTrue(both[live["name"]]["current"])
+        self.assertEqual(both[copy]["url"], server.url)
+        named = json.loads(server.ok("status", "--json", "--context", copy,
+                                     environment={"HEARTH_URL": ""}))
+        self.assertTrue(named["ready"])
+
     def objects(self, server):
         return {name: os.path.join(folder, name)
                 for folder, _, names in os.walk(os.path.join(server.data, "objects"))
@@ -192,6 +207,7 @@ class UnderLoad(unittest.TestCase):
 
     def check(self, file, before):
         server = self.restored(file)
+        self.check_contexts(server)
         for job, shown in before["lines"].items():
             self.check_job(server, job, shown, before["points"][job])
             self.check_references(server, job)
