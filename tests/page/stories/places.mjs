@@ -153,6 +153,9 @@ export const stories = {
     await dialog.getByLabel("Memory, guaranteed").fill("much");
     await dialog.getByText("A size such as 64GiB.").waitFor();
     await dialog.getByLabel("Memory, guaranteed").fill("32GiB");
+    // More than there is may be promised, but not without a word.
+    await dialog.getByLabel("GPUs, guaranteed").fill("99");
+    await dialog.getByText(/are then guaranteed 105 GPUs, and the cluster has \d+ now/).waitFor();
     // The server's own checks stand in the dialog.
     story.expect(/400|422/);
     await dialog.getByLabel("GPUs, guaranteed").fill("9");

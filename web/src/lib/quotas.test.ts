@@ -1,7 +1,8 @@
 import {expect, test} from "vitest";
 
 import type {QuotaStatus} from "../api/client";
-import {barsOf, takesOf, treeOf} from "./quotas";
+import type {Machine} from "./machines";
+import {barsOf, overPromised, promisedInAll, takesOf, treeOf} from "./quotas";
 
 const status = (project: string, parent = "", more: object = {}): QuotaStatus =>
   ({
@@ -83,4 +84,31 @@ test("a job takes of its project, and of all above it that have a limit", () => 
   ]);
   // One may not see the projects above.
   expect(takesOf(check, all.slice(1, 2)).map((one) => one.project)).toEqual(["cars"]);
+});
+
+test("a guarantee covers those below it, and what is not there is said", () => {
+  const has = (project: string, parent: string, guaranteed: object) =>
+    status(project, parent, {quota: {project, weight: 1, version: 0, guaranteed}});
+  const all = [
+    has("lab", "", {gpus: 4}),
+    has("vision", "lab", {gpus: 2, cpus: 8}),
+    has("speech", "lab", {gpus: 3}),
+    has("trucks", "vision", {gpus: 1, gpu_models: {H100: 1}}),
+    has("other", "", {gpus: 1}),
+  ];
+  expect(promisedInAll(all)).toEqual({gpus: 6, cpus: 8, H100: 1});
+  const gpu = (model: string, healthy = true) => ({model, healthy});
+  const machines = [
+    {node: {ready: true, cpus: 8, memory_bytes: 1024, gpus: [gpu("NVIDIA H100"), gpu("A100")]}},
+    {node: {ready: true, cpus: 8, memory_bytes: 0, gpus: [gpu("A100"), gpu("A100", false)]}},
+    {node: {ready: false, cpus: 99, gpus: [gpu("A100")]}},
+  ] as Machine[];
+  expect(overPromised("other", {gpus: 1, cpus: 2}, all, machines)).toEqual([
+    "6 GPUs, and the cluster has 3",
+  ]);
+  expect(overPromised("trucks", {gpu_models: {h100: 2}, cpus: 9}, all, machines)).toEqual([
+    "2 h100, and the cluster has 1",
+  ]);
+  expect(overPromised("vision", {cpus: 16}, all, machines)).toEqual([]);
+  expect(overPromised("other", {}, all, machines)).toEqual([]);
 });

@@ -72,6 +72,73 @@ function barOf(what: string, status: QuotaStatus, supply: number): Bar {
   };
 }
 
+type Sums = Record<string, number>;
+const sumsOf = (amounts: Amounts | undefined): Sums =>
+  Object.fromEntries(
+    [...kPlain, ...Object.keys(amounts?.gpu_models ?? {})].flatMap((what) => {
+      const value = valueOf(amounts, what);
+      return value === undefined ? [] : [[what, value]];
+    }),
+  );
+
+// What all projects are promised. A project's own guarantee covers those below it: of the two, the
+// greater counts.
+export function promisedInAll(all: readonly QuotaStatus[]): Sums {
+  const waiting: {depth: number; sums: Sums}[] = [];
+  const close = (depth: number) => {
+    const sums: Sums = {};
+    while (waiting.length > 0 && (waiting.at(-1)?.depth ?? 0) >= depth)
+      for (const [what, value] of Object.entries(waiting.pop()?.sums ?? {}))
+        sums[what] = (sums[what] ?? 0) + value;
+    return sums;
+  };
+  // From the end, those below come before the one above them.
+  for (const {thing, depth} of treeOf(all).reverse()) {
+    const sums = close(depth + 1);
+    for (const [what, value] of Object.entries(sumsOf(thing.quota?.guaranteed)))
+      sums[what] = Math.max(sums[what] ?? 0, value);
+    waiting.push({depth, sums});
+  }
+  return close(0);
+}
+
+// A model is named by a part of its name.
+const isOf = (what: string, model: string) => model.toLowerCase().includes(what.toLowerCase());
+
+function thereNow(what: string, machines: readonly Machine[]): number {
+  let sum = 0;
+  for (const {node} of machines) {
+    if (!node?.ready) continue;
+    if (what === "cpus") sum += toNumber(node.cpus) || 0;
+    else if (what === "memory") sum += node.memory_bytes ?? 0;
+    else
+      for (const gpu of node.gpus ?? [])
+        if (gpu.healthy !== false && (what === "gpus" || isOf(what, gpu.model ?? ""))) sum += 1;
+  }
+  return sum;
+}
+
+// What is promised in all and not there, if `project` is guaranteed this. Nodes may come later, so it
+// may be set; but not without a word.
+export function overPromised(
+  project: string,
+  guaranteed: Amounts,
+  all: readonly QuotaStatus[],
+  machines: readonly Machine[],
+): string[] {
+  const then = all.map((one) =>
+    one.quota?.project === project ? {...one, quota: {...one.quota, guaranteed}} : one,
+  );
+  const sums = promisedInAll(then);
+  return Object.keys(sumsOf(guaranteed)).flatMap((what) => {
+    const promised = sums[what] ?? 0;
+    const there = thereNow(what, machines);
+    if (promised <= there + 1e-9) return [];
+    const name = what === "memory" ? "of memory" : nameOfAmount(what);
+    return [`${sayAmount(what, promised)} ${name}, and the cluster has ${sayAmount(what, there)}`];
+  });
+}
+
 // What a job would take of its project's quota, and of those above it that have a limit.
 export interface Take {
   project: string;

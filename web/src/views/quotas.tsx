@@ -8,9 +8,9 @@ import {useGrades} from "../app/grades";
 import {cluster, quotas} from "../app/queries";
 import {useProject, useView} from "../app/search";
 import {useWrite} from "../app/write";
-import {amountsOf, written} from "../lib/amounts";
+import {type Amounts, amountsOf, written} from "../lib/amounts";
 import {count, percent, toNumber} from "../lib/format";
-import {type Bar, barsOf, supplyOf, treeOf} from "../lib/quotas";
+import {type Bar, barsOf, overPromised, supplyOf, treeOf} from "../lib/quotas";
 import type {Leaf} from "../lib/tree";
 import {Ask} from "../ui/ask";
 import {Confirm} from "../ui/dialog";
@@ -18,7 +18,7 @@ import {TextField} from "../ui/inputs";
 import {Meter} from "../ui/meter";
 import {Page} from "../ui/page";
 import {Time} from "../ui/time";
-import {Empty, Loading, Trouble} from "../ui/words";
+import {Empty, Loading, Notice, Trouble} from "../ui/words";
 import {QuotaFields, wrongQuota} from "./quota_fields";
 import css from "./quotas.module.css";
 
@@ -70,7 +70,16 @@ export function Quotas() {
           ))}
         </div>
       )}
-      {edited && <Edit status={edited} models={models} close={() => setEdited(null)} />}
+      {edited && (
+        <Edit
+          status={edited}
+          models={models}
+          beyond={(guaranteed) =>
+            overPromised(edited.quota?.project ?? "", guaranteed, all, machines.data?.items ?? [])
+          }
+          close={() => setEdited(null)}
+        />
+      )}
     </Page>
   );
 }
@@ -167,7 +176,12 @@ function OneBar(props: {bar: Bar; project: string}) {
   );
 }
 
-function Edit(props: {status: QuotaStatus; models: string[]; close: () => void}) {
+function Edit(props: {
+  status: QuotaStatus;
+  models: string[];
+  beyond: (guaranteed: Amounts) => string[]; // what would be promised in all and is not there
+  close: () => void;
+}) {
   const {close, models} = props;
   const quota = props.status.quota;
   const name = quota?.project ?? "";
@@ -199,6 +213,8 @@ function Edit(props: {status: QuotaStatus; models: string[]; close: () => void})
     close,
   );
   const badWeight = !(Number(weight) > 0);
+  const wrong = wrongQuota(value);
+  const beyond = wrong ? [] : props.beyond(amountsOf(value.guaranteed));
   if (taking)
     return (
       <Confirm
@@ -218,9 +234,15 @@ function Edit(props: {status: QuotaStatus; models: string[]; close: () => void})
       action="Set the quota"
       send={set}
       close={close}
-      wrong={badWeight || wrongQuota(value)}
+      wrong={badWeight || wrong}
     >
       <QuotaFields value={value} set={setValue} models={models} />
+      {beyond.length > 0 && (
+        <Notice kind="warn">
+          The projects are then guaranteed {beyond.join("; ")} now. Until nodes come that have the
+          rest, who asks for it waits.
+        </Notice>
+      )}
       <TextField
         label="Weight"
         value={weight}
