@@ -288,6 +288,7 @@ void run_many(std::vector<std::unique_ptr<Connection>>& connections, Tally& tall
           --open;
       }
       listen(i, EPOLL_CTL_MOD);
+      if (!connection.idle() && !connection.waits_to_send()) connection.prepare();
     }
   }
   ::close(poll);

@@ -420,28 +420,22 @@ class RunningServer : public HearthServer {
   }
 
   // After a start on another port, or of a restored directory: who knew the server still does.
-  // While the one that was copied runs, too, the copy is a context beside it: a trial of a backup
-  // takes nobody's server away.
   Result<void> refresh_context() {
     auto contexts = client::load_contexts();
     if (!contexts.ok()) return {};  // the user's own file; a server does not end for it
-    const std::string id = access_->server_id(), copy = id + "-copy";
-    const auto known = contexts->contexts.find(id);
-    if (known == contexts->contexts.end() || known->second.url == url_) return {};
-    client::ServerContext mine = known->second;
-    mine.url = url_;
-    mine.data = paths_.root;
-    const std::string& other = known->second.data;
-    const bool beside = !other.empty() && other != paths_.root &&
-                        os::lock_holder(DataPaths{other}.lock()).value_or(std::nullopt);
-    if (beside)
+    const client::Contexts before = *contexts;
+    const std::string id = access_->server_id();
+    const std::string name =
+        client::place_server(*contexts, id, url_, paths_.root, [](const std::string& data) {
+          const auto holder = os::lock_holder(DataPaths{data}.lock()).value_or(std::nullopt);
+          return holder && *holder != getpid();
+        });
+    if (!name.empty() && name != id)
       log_warning(
-          "this is a copy of the server in {}, which runs, too, and stays what commands mean; this "
-          "one: hearth --context {} (or --url {})",
-          other, copy, url_);
-    else
-      contexts->contexts.erase(copy);
-    contexts->contexts[beside ? copy : id] = std::move(mine);
+          "{} is of the same installation and stays what commands mean by {}; this server: "
+          "hearth --context {}",
+          before.contexts.at(id).data, id, name);
+    if (*contexts == before) return {};
     const auto saved = client::save_contexts(*contexts);
     if (!saved.ok()) log_warning("{}", saved.error().text());
     return {};

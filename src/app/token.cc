@@ -8,6 +8,7 @@
 #include "app/paths.h"
 #include "base/format.h"
 #include "base/units.h"
+#include "cli/output.h"
 #include "client/client.h"
 #include "control/access/access.h"
 #include "control/backup/backup.h"
@@ -65,8 +66,11 @@ Result<std::string> add(const cli::TokenAddArgs& args) {
 int token_add_data(const cli::TokenAddArgs& args) {
   const auto text = add(args);
   if (!text.ok()) return fail(text.error());
-  std::printf("%s\n", text->c_str());
-  if (!args.quiet) std::fprintf(stderr, "This is shown once; keep it.\n");
+  if (args.json)
+    cli::print_json(format("{{\"token\":{}}}", json_quote(*text)));
+  else
+    std::printf("%s\n", text->c_str());
+  if (!args.quiet && !args.json) std::fprintf(stderr, "This is shown once; keep it.\n");
   return 0;
 }
 

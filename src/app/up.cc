@@ -39,13 +39,13 @@ constexpr int kMostKept = 16 << 20;
 constexpr int kMostUnmapped = 8 << 20;
 
 // Arguments for the server that goes on when the terminal is gone: all but --detach, which a file
-// of options may say, too.
+// of options may say, too, and --json, which is for whoever waits for it.
 std::vector<std::string> without_detach() {
   std::vector<std::string> all;
   const auto text = os::read_file("/proc/self/cmdline", 1 << 20);
   if (!text.ok()) return all;
   for (const std::string_view word : split(*text, '\0'))
-    if (word != "--detach" && !word.empty()) all.emplace_back(word);
+    if (word != "--detach" && word != "--json" && !word.empty()) all.emplace_back(word);
   all.emplace_back("--detach=false");
   return all;
 }
@@ -61,6 +61,16 @@ Result<std::string> last_lines(const std::string& path, size_t lines) {
 // The user's own file; a server starts without it as well.
 client::Contexts known_contexts() {
   return client::load_contexts().value_or({});
+}
+
+// What to say where this server is known beside another of its installation (client::place_server),
+// which commands go on meaning; else "".
+std::string beside_words(const client::Contexts& known, const std::string& url) {
+  for (const auto& [name, context] : known.contexts)
+    if (context.url == url && name != known.current && name != context.server_id)
+      return format("commands mean {} by default; this server: hearth --context {}", known.current,
+                    name);
+  return "";
 }
 
 // What to say where the start of a new server has become what commands mean by default; "" where
@@ -185,8 +195,9 @@ int up(const cli::UpArgs& args) {
                   static_cast<long long>(file->pid));
       if (link.ok()) std::printf("Sign in: %s\n", link->c_str());
     }
-    if (const std::string words = switched_words(before, known_contexts()); !words.empty())
-      std::fprintf(stderr, "Note: %s\n", words.c_str());
+    const client::Contexts after = known_contexts();
+    for (const std::string& words : {switched_words(before, after), beside_words(after, file->url)})
+      if (!words.empty()) std::fprintf(stderr, "Note: %s\n", words.c_str());
     return 0;
   }
   mallopt(M_ARENA_MAX,

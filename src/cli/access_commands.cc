@@ -50,6 +50,7 @@ void add_token_commands(Tree& tree, const LocalCommands& local) {
       .does([args, &globals, &local]() -> Result<int> {
         args->project = globals.project;
         args->quiet = globals.quiet;
+        args->json = globals.json;
         if (!args->data.empty()) return local.token_add_data(*args);
         return add_token(globals, *args);
       });

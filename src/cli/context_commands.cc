@@ -49,8 +49,14 @@ Result<int> login(const Globals& globals, const LoginArgs& args) {
   context.server_id = me.server_id;
   context.project = globals.project.empty() ? me.project : globals.project;
   client::Contexts known = TRY(client::load_contexts());
-  known.contexts[me.server_id] = context;
-  known.current = me.server_id;
+  // The same server again keeps its name: a backup that is tried out has one beside the first
+  // one's.
+  std::string as = me.server_id;
+  for (const auto& [name, other] : known.contexts)
+    if (other.url == context.url && other.server_id == me.server_id) as = name;
+  context.data = known.contexts[as].data;
+  known.contexts[as] = context;
+  known.current = as;
   TRY(client::save_contexts(known));
   std::fprintf(stderr, "Signed in to %s as %s.\n", context.url.c_str(),
                me.user.empty() ? me.kind.c_str() : me.user.c_str());

@@ -305,7 +305,7 @@ Result<int> wait(const Globals& globals, const WaitArgs& args) {
         break;
       }
       if (until && system_clock().steady() >= *until)
-        return fail(kExitTimeout, "time_out",
+        return fail(kExitTimeout, "wait_over",
                     format("{} has not ended within {}", job.ok() ? job->name : id, args.timeout));
       Duration now = pause;
       if (until) now = std::min(now, *until - system_clock().steady());

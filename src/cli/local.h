@@ -51,7 +51,7 @@ struct RestoreArgs {
 };
 struct TokenAddArgs {  // `token add NAME --data DIR`
   std::string name, data, role, project, expires;
-  bool quiet = false;
+  bool quiet = false, json = false;
 };
 struct DoctorArgs {
   std::string data;

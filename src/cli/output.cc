@@ -25,7 +25,8 @@ template <>
 struct Describe<ToldError> {
   static constexpr std::string_view name = "ToldError", doc = "What went wrong.";
   static void fields(Fields<ToldError>& f) {
-    f("code", &ToldError::code, "as the HTTP interface has them, or usage, time_out");
+    f("code", &ToldError::code,
+      "as the HTTP interface has them, unreachable, or usage, wait_over, differs");
     f("detail", &ToldError::detail, "what happened");
     f("mend", &ToldError::mend, "what to do about it");
     f("file", &ToldError::file, "whose lines `errors` means");

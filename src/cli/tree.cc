@@ -197,7 +197,8 @@ int Tree::run(int argc, char** argv) {
     words.erase(bare, words.end());
   }
   // Said before the line is read: it may be what cannot be read.
-  tell_errors_in_json(std::ranges::find(words, "--json") != words.end());
+  tell_errors_in_json(std::ranges::any_of(
+      words, [](const std::string& word) { return word == "--json" || word == "--json=true"; }));
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(words);

@@ -185,6 +185,7 @@ TEST_F(TreeTest, ErrorsAreDocumentsUnderJson) {
            {{"job", "lst", "--json"}, "usage"},
            {{"--json", "job", "list", "--qwertz"}, "usage"},
            {{"env", "list", "--json"}, "usage"},
+           {{"job", "submit", "--json=true"}, "usage"},
            {{"job", "check", "/none.yaml", "--json"}, "not_found"}}) {
     const Done done = run_line(words);
     const auto said = parse_json(done.err);
@@ -195,6 +196,7 @@ TEST_F(TreeTest, ErrorsAreDocumentsUnderJson) {
     EXPECT_EQ(done.err.find('\n'), done.err.size() - 1);
   }
   EXPECT_TRUE(run_line({"job", "lst"}).err.starts_with("error: "));
+  EXPECT_TRUE(run_line({"doctor", "--", "--json"}).err.starts_with("error: "));
 }
 
 TEST_F(TreeTest, LaterVerbsSaySoWhateverFollows) {

@@ -88,8 +88,10 @@ Result<ServerContext> choose_context(const Choice& choice) {
   const std::string token = variable("HEARTH_TOKEN");
   std::optional<ServerContext> found;
   if (!choice.context.empty()) {
+    if (const auto at = known.contexts.find(choice.context); at != known.contexts.end())
+      found = at->second;
     for (const auto& [name, context] : known.contexts)
-      if (name == choice.context || context.server_id == choice.context) found = context;
+      if (!found && context.server_id == choice.context) found = context;
     if (!found)
       return Error::not_found(format("there is no context '{}'", choice.context),
                               "`hearth context list` shows those there are");
@@ -106,6 +108,49 @@ Result<ServerContext> choose_context(const Choice& choice) {
   if (!url.empty()) found->url = url;
   if (!token.empty()) found->token = token;
   return std::move(*found);
+}
+
+namespace {
+bool same_place(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return a == b || std::filesystem::equivalent(a, b, none);
+}
+}  // namespace
+
+std::string place_server(Contexts& known, const std::string& server_id, const std::string& url,
+                         const std::string& data,
+                         const std::function<bool(const std::string& data)>& runs) {
+  const auto first = known.contexts.find(server_id);
+  if (first == known.contexts.end()) return "";
+  const auto beside = [&](int number) {
+    return server_id + "-copy" + (number == 1 ? "" : "-" + std::to_string(number));
+  };
+  const auto at = [&](const std::string& name) {
+    const auto found = known.contexts.find(name);
+    return found == known.contexts.end() ? nullptr : &found->second;
+  };
+  std::string own, free;  // a copy's name that is this server's already, and one it may have
+  for (int number = 1; own.empty() && (free.empty() || at(beside(number)) != nullptr); ++number) {
+    const ServerContext* one = at(beside(number));
+    if (one != nullptr && same_place(one->data, data))
+      own = beside(number);
+    else if (free.empty() && (one == nullptr || !runs(one->data)))
+      free = beside(number);
+  }
+  const std::string& there = first->second.data;
+  const bool elsewhere = !there.empty() && !same_place(there, data);
+  const bool second =
+      elsewhere && (runs(there) || (!own.empty() && std::filesystem::exists(there)));
+  const std::string name = !second ? server_id : own.empty() ? free : own;
+  ServerContext mine = second && !own.empty() ? *at(own) : first->second;
+  mine.url = url;
+  mine.data = data;
+  known.contexts[name] = std::move(mine);
+  if (!second && !own.empty()) {
+    known.contexts.erase(own);
+    if (known.current == own) known.current = server_id;
+  }
+  return name;
 }
 
 }  // namespace hearth::client

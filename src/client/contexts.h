@@ -7,6 +7,7 @@
 // and its context's token, HEARTH_TOKEN wins over the token.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,6 +40,15 @@ struct Choice {
 };
 // What the flags, the environment and the file say together; an error names what is missing.
 Result<ServerContext> choose_context(const Choice& choice);
+
+// A server of this machine has started: where its installation is known here, its context gets its
+// address and directory. Two directories can be of one installation (a backup that is tried out):
+// who comes second, while the first one `runs`, is a context beside it, ID-copy, and stays that as
+// long as the first one's directory is there. Gives the server's context's name; "": nobody here
+// knows it.
+std::string place_server(Contexts& known, const std::string& server_id, const std::string& url,
+                         const std::string& data,
+                         const std::function<bool(const std::string& data)>& runs);
 
 }  // namespace hearth::client
 

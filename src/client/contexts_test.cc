@@ -1,6 +1,7 @@
 #include "client/contexts.h"
 
 #include <filesystem>
+#include <set>
 
 #include <gtest/gtest.h>
 #include <pwd.h>
@@ -73,6 +74,71 @@ TEST_F(ContextsTest, TheFlagThenTheVariableThenTheCurrentOne) {
 TEST_F(ContextsTest, WhatIsMissingIsNamed) {
   EXPECT_EQ(choose_context({}).error().code, Code::unreachable);
   EXPECT_EQ(choose_context({"C", ""}).error().code, Code::not_found);
+}
+
+class PlaceServerTest : public ContextsTest {
+ protected:
+  void SetUp() override {
+    ContextsTest::SetUp();
+    for (const char* name : {"live", "trial", "other"})
+      std::filesystem::create_directory(data(name));
+    known_.current = "A";
+    known_.contexts["A"] = {"http://h:1", "token", "ann", "A", "", "", data("live")};
+  }
+  std::string data(const std::string& name) const { return folder_ + "/" + name; }
+  std::string place(const std::string& url, const std::string& name) {
+    return place_server(known_, "A", url, data(name), [this](const std::string& at) {
+      return running_.contains(std::filesystem::path(at).filename().string());
+    });
+  }
+  Contexts known_;
+  std::set<std::string> running_;
+};
+
+TEST_F(PlaceServerTest, OnAnotherPortOrInAnotherFolderItIsTheSame) {
+  EXPECT_EQ(place("http://h:2", "live"), "A");
+  EXPECT_EQ(known_.contexts.at("A").url, "http://h:2");
+  EXPECT_EQ(place("http://h:2", "trial"), "A");  // restored, on the first one's port
+  EXPECT_EQ(known_.contexts.at("A").data, data("trial"));
+  EXPECT_EQ(place_server(known_, "B", "http://h:9", data("other"), {}), "");
+  EXPECT_EQ(known_.contexts.size(), 1U);
+  // By another way to the same folder.
+  std::filesystem::create_directory_symlink(data("trial"), data("link"));
+  running_ = {"trial", "link"};
+  EXPECT_EQ(place("http://h:3", "link"), "A");
+}
+
+TEST_F(PlaceServerTest, ACopyBesideTheFirstOneIsAContextOfItsOwn) {
+  running_ = {"live"};
+  EXPECT_EQ(place("http://h:2", "trial"), "A-copy");
+  EXPECT_EQ(known_.contexts.at("A").url, "http://h:1");
+  EXPECT_EQ(known_.contexts.at("A-copy").token, "token");
+  EXPECT_EQ(known_.current, "A");
+  running_ = {"live", "trial"};
+  EXPECT_EQ(place("http://h:3", "other"), "A-copy-2");
+  // Each stays what it is, whoever starts first.
+  running_ = {"trial"};
+  EXPECT_EQ(place("http://h:4", "live"), "A");
+  running_ = {};
+  EXPECT_EQ(place("http://h:5", "trial"), "A-copy");
+  EXPECT_EQ(known_.contexts.at("A").url, "http://h:4");
+  EXPECT_EQ(known_.contexts.at("A-copy").url, "http://h:5");
+  EXPECT_EQ(known_.contexts.size(), 3U);
+  ASSERT_TRUE(save_contexts(known_).ok());
+  EXPECT_EQ(choose_context({"A", ""})->url, "http://h:4");
+  EXPECT_EQ(choose_context({"A-copy", ""})->url, "http://h:5");
+}
+
+TEST_F(PlaceServerTest, ACopyWhoseFirstOneHasGoneTakesItsPlace) {
+  running_ = {"live"};
+  place("http://h:2", "trial");
+  known_.current = "A-copy";
+  running_ = {};
+  std::filesystem::remove_all(data("live"));
+  EXPECT_EQ(place("http://h:6", "trial"), "A");
+  EXPECT_EQ(known_.contexts.at("A").url, "http://h:6");
+  EXPECT_EQ(known_.contexts.size(), 1U);
+  EXPECT_EQ(known_.current, "A");
 }
 
 }  // namespace

@@ -134,16 +134,17 @@ class UnderLoad(unittest.TestCase):
         return {one["name"]: one for one in server.json("context", "list")}
 
     def check_contexts(self, server):
-        """While both run, what commands mean stays where it was; then the copy is it."""
-        live = next(one for one in self.contexts(self.server).values() if one["current"])
+        """While both run, what commands mean stays where it was; the copy is named beside it."""
+        (live,) = [one for one in self.contexts(self.server).values() if one["current"]]
         copy = live["name"] + "-copy"
         both = self.contexts(server)
-        self.assertEqual(both[live["name"]]["url"], self.server.url)
         self.assertTrue(both[live["name"]]["current"])
-        self.assertEqual(both[copy]["url"], server.url)
-        named = json.loads(server.ok("status", "--json", "--context", copy,
-                                     environment={"HEARTH_URL": ""}))
-        self.assertTrue(named["ready"])
+        for name, url in ((live["name"], self.server.url), (copy, server.url)):
+            self.assertEqual(both[name]["url"], url)
+            told = json.loads(server.ok("status", "--json", "--context", name,
+                                        environment={"HEARTH_URL": ""}))
+            self.assertTrue(told["ready"])
+            self.assertEqual(told["url"], url)
 
     def objects(self, server):
         return {name: os.path.join(folder, name)

@@ -248,8 +248,9 @@ Result<void> compact(db::Session& session, const std::string& run_id, const Comp
 }
 
 Result<void> compact_run(db::Database& database, const std::string& run_id, MetricKind kind,
-                         const std::function<std::string()>& make_id, int64_t least) {
-  for (int failed = 0; failed < kMostTries;) {
+                         const std::function<std::string()>& make_id, int64_t least,
+                         const std::function<bool()>& go_on, int64_t passes) {
+  for (int failed = 0; failed < kMostTries && passes > 0 && go_on(); --passes) {
     std::optional<Compaction> plan;
     TRY(database.read([&](db::Session& session) -> Result<void> {
       plan = TRY(plan_compaction(session, run_id, kind, least));
@@ -295,7 +296,7 @@ Result<void> compact_runs(db::Database& database, std::span<const std::string> r
     // What somebody else was ahead of, and what has more rows than go at once.
     for (const auto& [run_id, plan] : plans)
       if (again || static_cast<int64_t>(plan.ids.size()) == kMostCompactRows)
-        TRY(compact_run(database, run_id, kind, make_id, 1));
+        TRY(compact_run(database, run_id, kind, make_id, 1, go_on));
   }
   return {};
 }

@@ -142,9 +142,13 @@ Result<std::optional<Compaction>> plan_compaction(db::Session& session, const st
 // Inside a write. conflict: somebody else has merged these rows meanwhile; plan again.
 Result<void> compact(db::Session& session, const std::string& run_id, const Compaction& compaction,
                      const std::string& id);
-// Both, until nothing is left to merge.
-Result<void> compact_run(db::Database& database, const std::string& run_id, MetricKind kind,
-                         const std::function<std::string()>& make_id, int64_t least = kCompactRows);
+// Both, until nothing is left to merge, `go_on` says no, or it was done so many times: a run that
+// is written to as fast as it is merged is not waited for.
+constexpr int64_t kMostPasses = 1000;
+Result<void> compact_run(
+    db::Database& database, const std::string& run_id, MetricKind kind,
+    const std::function<std::string()>& make_id, int64_t least = kCompactRows,
+    const std::function<bool()>& go_on = [] { return true; }, int64_t passes = kMostPasses);
 // All small rows of each of these runs, several runs in one transaction: of runs that have ended
 // there may be thousands, with a row each. Ends early, between two of them, when `go_on` says so.
 constexpr size_t kRunsAtOnce = 50;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/metrics.h"
 #include "control/access/access.h"
 #include "control/emit.h"
 #include "control/metric_points.h"
@@ -111,7 +112,7 @@ struct Tracking::State {
   // False once the service is to stop: what is left waits for the next start.
   std::atomic<bool> stopping = false;
   bool goes_on() const { return !stopping; }
-  // Whether rows come so fast that merging them is put off; asked once a round, under mutex.
+  // Whether rows come so fast that merging them is put off; asked in every round, under mutex.
   bool is_busy();
   // What a process that died left to be merged; once.
   Result<void> count_left();
@@ -148,13 +149,19 @@ struct Tracking::State {
   std::map<std::string, RunFacts> known;    // by run id
   std::set<std::string> defaults;           // projects whose default experiment is there
   std::map<std::string, int64_t> new_rows;  // of metric_batches, by run
-  int64_t rows_come = 0;                    // since upkeep last asked
-  Time asked_at, merged_at;                 // steady; when it did, and when it last put nothing off
+  int64_t rows_come = 0;                    // since `counted_at`
+  Time counted_at, merged_at;               // steady; merged_at: when nothing was put off last
+  bool busy = false;                        // as it was found then
   std::vector<std::string> last_open;       // ended runs that upkeep looked at
   bool more_open = false;                   // more of them wait to be merged
   std::set<std::string> ended;              // runs whose last rows wait to be merged
   std::set<std::string> told;               // damage that the log has named
   std::thread thread;
+
+  Gauge& rows_waiting = hearth::metrics().gauge("hearth_control_metric_rows_waiting",
+                                                "Rows of points that wait to be merged, about");
+  Gauge& rows_waiting_bound = hearth::metrics().gauge("hearth_control_metric_rows_waiting_bound",
+                                                      "The same of one run at most");
 };
 
 // Checks of what a client sends.

@@ -17,7 +17,9 @@ Tracking::State::State(Context the_context, Access& the_access, TrackingOptions 
           [this](std::vector<RelaxedBatch> batches) { return write_relaxed(std::move(batches)); },
           [](const Error& error) {
             log_error("metrics that were answered in relaxed mode are lost: {}", error.text());
-          }) {}
+          }) {
+  rows_waiting_bound.set(static_cast<double>(options.most_waiting_rows));
+}
 
 std::string Tracking::State::new_id_of(Context& context) {
   return new_id(context.clock, context.random);

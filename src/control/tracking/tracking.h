@@ -197,9 +197,10 @@ struct TrackingOptions {
   Duration relaxed_window = Duration::millis(10);
   Duration tidy_period = Duration::seconds(2);
   // While so many rows of points come in a second, merging them leaves disk and cores to who logs;
-  // not for longer than this.
+  // not for longer than this, and not those of a run that has more of them.
   int64_t busy_rows = 1000;
   Duration most_put_off = Duration::seconds(30);
+  int64_t most_waiting_rows = 16'384;
   // A deleted run's rows and pins go this long after its deletion; 0: never.
   Duration keep_deleted = Duration::seconds(30 * 86400.0);
   size_t most_index_bytes = 400u << 20;  // rows and columns above it are dropped, oldest use first

@@ -12,12 +12,14 @@ namespace hearth::control {
 
 bool Tracking::State::is_busy() {
   const Time now = context.clock.steady();
-  const double seconds = std::max(1.0, (now - std::exchange(asked_at, now)).seconds());
+  const double seconds = (now - counted_at).seconds();
+  if (seconds < 1) return busy;  // rounds that follow each other at once say nothing new
+  counted_at = now;
   const int64_t rows = std::exchange(rows_come, 0);
-  const bool fast = static_cast<double>(rows) > static_cast<double>(options.busy_rows) * seconds;
-  if (fast && now - merged_at < options.most_put_off) return true;
-  merged_at = now;
-  return false;
+  busy = static_cast<double>(rows) > static_cast<double>(options.busy_rows) * seconds &&
+         now - merged_at < options.most_put_off;
+  if (!busy) merged_at = now;
+  return busy;
 }
 
 Result<void> Tracking::State::count_left() {
@@ -38,23 +40,30 @@ Result<void> Tracking::State::count_left() {
 }
 
 Result<void> Tracking::State::compact_due() {
-  std::vector<std::string> due, over;
+  std::vector<std::pair<std::string, int64_t>> due;
+  std::vector<std::string> over;
   {
     const std::lock_guard lock(mutex);
-    const bool later = is_busy();
+    const int64_t least = is_busy() ? options.most_waiting_rows : kCompactRows;
+    int64_t waiting = 0;
     std::erase_if(new_rows, [&](const auto& entry) {
-      if (later || entry.second < kCompactRows) return false;
-      if (!ended.contains(entry.first)) due.push_back(entry.first);
+      waiting += entry.second;
+      if (entry.second < least) return false;
+      if (!ended.contains(entry.first)) due.emplace_back(entry);
       return true;
     });
+    rows_waiting.set(static_cast<double>(waiting));
     over.assign(ended.begin(), ended.end());
     ended.clear();
   }
   const auto make = [this] { return make_id(); };
-  for (const std::string& run_id : due)
-    if (goes_on()) TRY(compact_run(context.database, run_id, MetricKind::metric, make));
-  return compact_runs(context.database, over, MetricKind::metric, make,
-                      [this] { return goes_on(); });
+  const auto go_on = [this] { return goes_on(); };
+  // What comes meanwhile is counted anew.
+  for (const auto& [run_id, rows] : due)
+    if (goes_on())
+      TRY(compact_run(context.database, run_id, MetricKind::metric, make, kCompactRows, go_on,
+                      2 + rows / kCompactRows));
+  return compact_runs(context.database, over, MetricKind::metric, make, go_on);
 }
 
 // What the index has taken in is of no use any more.

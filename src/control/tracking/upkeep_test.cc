@@ -36,32 +36,58 @@ TEST_F(TrackingUpkeepTest, WhatAProcessThatDiedLeftIsMerged) {
   EXPECT_EQ(values(run, "a").size(), 150U);
 }
 
-TEST_F(TrackingUpkeepTest, MergingWaitsWhileMuchIsWritten) {
-  TrackingOptions options;
-  options.busy_rows = 80;
-  options.most_put_off = Duration::seconds(5);
-  Tracking busy(world.context(), *world.access, options);
-  const std::string run = add_run(experiment("e"));
-  need(busy.tidy());
-  int64_t logged = 0;
-  const auto log_for_a_second = [&](int64_t count) {
-    for (const int64_t end = logged + count; logged < end; ++logged)
-      need(busy.log_batch(world.member, run, {.metrics = {metric("a", 1, logged)}}));
-    world.clock.advance(Duration::seconds(1));
-    need(busy.tidy());
-  };
-  for (int i = 1; i <= 3; ++i) log_for_a_second(100);
+class BusyTrackingTest : public TrackingUpkeepTest {
+ protected:
+  static TrackingOptions options() {
+    TrackingOptions options;
+    options.busy_rows = 80;
+    options.most_put_off = Duration::seconds(5);
+    options.most_waiting_rows = 450;
+    return options;
+  }
+  void SetUp() override {
+    run_ = add_run(experiment("e"));
+    need(busy_.tidy());
+  }
+  void log_for(Duration time, int64_t count) {
+    for (const int64_t end = logged_ + count; logged_ < end; ++logged_)
+      need(busy_.log_batch(world.member, run_, {.metrics = {metric("a", 1, logged_)}}));
+    world.clock.advance(time);
+    need(busy_.tidy());
+  }
+
+  Tracking busy_{world.context(), *world.access, options()};
+  std::string run_;
+  int64_t logged_ = 0;
+};
+
+TEST_F(BusyTrackingTest, MergingWaitsWhileMuchIsWritten) {
+  for (int i = 1; i <= 3; ++i) log_for(Duration::seconds(1), 100);
   EXPECT_EQ(rows(), 300);
-  EXPECT_EQ(values(run, "a").size(), 300U);
+  EXPECT_EQ(values(run_, "a").size(), 300U);
+  // A round right behind another says nothing of how much comes.
+  log_for(Duration::millis(100), 5);
+  EXPECT_EQ(rows(), 305);
   // Once less comes.
-  log_for_a_second(10);
+  log_for(Duration::seconds(1), 5);
   EXPECT_LT(rows(), 64);
-  // And not for ever.
-  for (int i = 1; i <= 4; ++i) log_for_a_second(100);
-  EXPECT_GE(rows(), 400);
-  log_for_a_second(100);
+  EXPECT_EQ(values(run_, "a").size(), static_cast<size_t>(logged_));
+}
+
+TEST_F(BusyTrackingTest, MergingDoesNotWaitForEver) {
+  for (int i = 1; i <= 4; ++i) log_for(Duration::seconds(1), 90);
+  EXPECT_EQ(rows(), 360);
+  log_for(Duration::seconds(1), 85);
   EXPECT_LT(rows(), 64);
-  EXPECT_EQ(values(run, "a").size(), static_cast<size_t>(logged));
+  EXPECT_EQ(values(run_, "a").size(), static_cast<size_t>(logged_));
+}
+
+TEST_F(BusyTrackingTest, ARunWithManyRowsDoesNotWait) {
+  for (int i = 1; i <= 2; ++i) log_for(Duration::seconds(1), 200);
+  EXPECT_EQ(rows(), 400);
+  log_for(Duration::seconds(1), 200);
+  EXPECT_LT(rows(), 64);
+  EXPECT_EQ(values(run_, "a").size(), static_cast<size_t>(logged_));
 }
 
 }  // namespace

@@ -110,5 +110,8 @@ test("a guarantee covers those below it, and what is not there is said", () => {
     "2 h100, and the cluster has 1",
   ]);
   expect(overPromised("vision", {cpus: 16}, all, machines)).toEqual([]);
+  expect(overPromised("vision", {memory_bytes: 2048}, all, machines)).toEqual([
+    "2 KiB of memory, and the cluster has 1 KiB",
+  ]);
   expect(overPromised("other", {}, all, machines)).toEqual([]);
 });

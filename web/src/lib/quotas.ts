@@ -118,8 +118,8 @@ function thereNow(what: string, machines: readonly Machine[]): number {
   return sum;
 }
 
-// What is promised in all and not there, if `project` is guaranteed this. Nodes may come later, so it
-// may be set; but not without a word.
+// What is promised in all and not there, if `project` is guaranteed this. Nodes may come later, so
+// it may be set; but not without a word.
 export function overPromised(
   project: string,
   guaranteed: Amounts,

@@ -75,7 +75,14 @@ export function Quotas() {
           status={edited}
           models={models}
           beyond={(guaranteed) =>
-            overPromised(edited.quota?.project ?? "", guaranteed, all, machines.data?.items ?? [])
+            machines.data
+              ? overPromised(
+                  edited.quota?.project ?? "",
+                  guaranteed,
+                  all,
+                  machines.data.items ?? [],
+                )
+              : []
           }
           close={() => setEdited(null)}
         />
