@@ -29,6 +29,13 @@ Result<int> make_link(const Globals& globals, const std::string& url) {
   return kExitOk;
 }
 
+std::optional<std::string> name_of(const client::Contexts& known,
+                                   const client::ServerContext& context) {
+  for (const auto& [name, other] : known.contexts)
+    if (other.url == context.url && other.server_id == context.server_id) return name;
+  return std::nullopt;
+}
+
 Result<int> login(const Globals& globals, const LoginArgs& args) {
   if (args.link) return make_link(globals, args.url);
   client::ServerContext context;
@@ -49,14 +56,11 @@ Result<int> login(const Globals& globals, const LoginArgs& args) {
   context.server_id = me.server_id;
   context.project = globals.project.empty() ? me.project : globals.project;
   client::Contexts known = TRY(client::load_contexts());
-  // The same server again keeps its name: a backup that is tried out has one beside the first
-  // one's.
-  std::string as = me.server_id;
-  for (const auto& [name, other] : known.contexts)
-    if (other.url == context.url && other.server_id == me.server_id) as = name;
-  context.data = known.contexts[as].data;
-  known.contexts[as] = context;
-  known.current = as;
+  // A server that is known keeps its name: a copy of an installation is not named by its id alone.
+  const std::string name = name_of(known, context).value_or(me.server_id);
+  context.data = known.contexts[name].data;
+  known.contexts[name] = context;
+  known.current = name;
   TRY(client::save_contexts(known));
   std::fprintf(stderr, "Signed in to %s as %s.\n", context.url.c_str(),
                me.user.empty() ? me.kind.c_str() : me.user.c_str());
@@ -66,8 +70,7 @@ Result<int> login(const Globals& globals, const LoginArgs& args) {
 // The name of the context that the flags mean.
 Result<std::string> chosen_name(const client::Contexts& known, const Globals& globals) {
   const auto context = TRY(client::choose_context({globals.context, globals.url}));
-  for (const auto& [name, other] : known.contexts)
-    if (other.url == context.url && other.server_id == context.server_id) return name;
+  if (auto name = name_of(known, context)) return std::move(*name);
   return Error::not_found(format("there is no context for {}", context.url));
 }
 

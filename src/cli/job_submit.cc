@@ -226,8 +226,7 @@ Result<int> check(const Globals& globals, const SubmitArgs& args) {
 Result<int> submit(const Globals& globals, const SubmitArgs& args,
                    const std::vector<std::string>& tail) {
   if (args.file.empty() == tail.empty())
-    return fail(kExitUsage, "usage", "give a job file, or a command behind --",
-                "see `hearth job submit --help`");
+    return fail_usage("give a job file, or a command behind --", "see `hearth job submit --help`");
   Server server = TRY(Server::open(globals));
   Prepared job = tail.empty() ? TRY(from_file(args)) : from_command(args, tail);
   const auto decoded = decode(job, globals, server.api().context().project);

@@ -49,10 +49,6 @@ std::string path_of(const CLI::App& app) {
   return app.get_parent() == nullptr ? "hearth" : path_of(*app.get_parent()) + " " + app.get_name();
 }
 
-int fail_usage(const std::string& detail, const std::string& mend = "") {
-  return fail(kExitUsage, "usage", detail, mend);
-}
-
 // A line that cannot be read, with what was probably meant.
 int refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = deepest(app);
@@ -73,6 +69,10 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 }  // namespace
+
+int fail_usage(const std::string& detail, const std::string& mend) {
+  return fail(kExitUsage, "usage", detail, mend);
+}
 
 Command& Command::needs(std::string& into, const std::string& name, const std::string& doc) {
   app_of(app_).add_option(name, into, doc)->required();

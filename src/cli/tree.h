@@ -28,6 +28,8 @@ constexpr int kExitOk = 0;
 constexpr int kExitOtherEnd = 1;  // wait, --follow: the job did not succeed
 constexpr int kExitUsage = 2;
 constexpr int kExitTimeout = 9;  // --timeout is over
+// Tells that the line was wrong; kExitUsage.
+int fail_usage(const std::string& detail, const std::string& mend = "");
 
 // Taken at any place of the line.
 struct Globals {

@@ -111,9 +111,14 @@ Result<ServerContext> choose_context(const Choice& choice) {
 }
 
 namespace {
+// What cannot be looked at is another place, and is not there.
 bool same_place(const std::string& a, const std::string& b) {
   std::error_code none;
   return a == b || std::filesystem::equivalent(a, b, none);
+}
+bool is_there(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none);
 }
 }  // namespace
 
@@ -139,8 +144,7 @@ std::string place_server(Contexts& known, const std::string& server_id, const st
   }
   const std::string& there = first->second.data;
   const bool elsewhere = !there.empty() && !same_place(there, data);
-  const bool second =
-      elsewhere && (runs(there) || (!own.empty() && std::filesystem::exists(there)));
+  const bool second = elsewhere && (runs(there) || (!own.empty() && is_there(there)));
   const std::string name = !second ? server_id : own.empty() ? free : own;
   ServerContext mine = second && !own.empty() ? *at(own) : first->second;
   mine.url = url;

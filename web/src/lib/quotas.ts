@@ -73,6 +73,7 @@ function barOf(what: string, status: QuotaStatus, supply: number): Bar {
 }
 
 type Sums = Record<string, number>;
+const isPlain = (what: string): boolean => (kPlain as readonly string[]).includes(what);
 const sumsOf = (amounts: Amounts | undefined): Sums =>
   Object.fromEntries(
     [...kPlain, ...Object.keys(amounts?.gpu_models ?? {})].flatMap((what) => {
@@ -84,38 +85,37 @@ const sumsOf = (amounts: Amounts | undefined): Sums =>
 // What all projects are promised. A project's own guarantee covers those below it: of the two, the
 // greater counts.
 export function promisedInAll(all: readonly QuotaStatus[]): Sums {
-  const waiting: {depth: number; sums: Sums}[] = [];
-  const close = (depth: number) => {
+  const known = new Set(all.map((one) => one.quota?.project));
+  const below = (above: string): Sums => {
     const sums: Sums = {};
-    while (waiting.length > 0 && (waiting.at(-1)?.depth ?? 0) >= depth)
-      for (const [what, value] of Object.entries(waiting.pop()?.sums ?? {}))
-        sums[what] = (sums[what] ?? 0) + value;
+    for (const {quota, parent} of all) {
+      // One whose parent may not be seen counts as one at the top.
+      if (!quota?.project || (known.has(parent) ? parent : "") !== above) continue;
+      const own = sumsOf(quota.guaranteed);
+      for (const [what, value] of Object.entries(below(quota.project)))
+        own[what] = Math.max(own[what] ?? 0, value);
+      for (const [what, value] of Object.entries(own)) sums[what] = (sums[what] ?? 0) + value;
+    }
     return sums;
   };
-  // From the end, those below come before the one above them.
-  for (const {thing, depth} of treeOf(all).reverse()) {
-    const sums = close(depth + 1);
-    for (const [what, value] of Object.entries(sumsOf(thing.quota?.guaranteed)))
-      sums[what] = Math.max(sums[what] ?? 0, value);
-    waiting.push({depth, sums});
-  }
-  return close(0);
+  return below("");
 }
 
 // A model is named by a part of its name.
 const isOf = (what: string, model: string) => model.toLowerCase().includes(what.toLowerCase());
 
+// What can be used now of one kind.
 function thereNow(what: string, machines: readonly Machine[]): number {
-  let sum = 0;
-  for (const {node} of machines) {
-    if (!node?.ready) continue;
-    if (what === "cpus") sum += toNumber(node.cpus) || 0;
-    else if (what === "memory") sum += node.memory_bytes ?? 0;
-    else
-      for (const gpu of node.gpus ?? [])
-        if (gpu.healthy !== false && (what === "gpus" || isOf(what, gpu.model ?? ""))) sum += 1;
-  }
-  return sum;
+  const ready = machines.flatMap((one) =>
+    one.node?.ready
+      ? [{...one, node: {...one.node, gpus: one.node.gpus?.filter((gpu) => gpu.healthy)}}]
+      : [],
+  );
+  const supply = supplyOf(ready);
+  if (isPlain(what)) return supply[what] ?? 0;
+  return Object.entries(supply)
+    .filter(([model]) => !isPlain(model) && isOf(what, model))
+    .reduce((sum, [, value]) => sum + value, 0);
 }
 
 // What is promised in all and not there, if `project` is guaranteed this. Nodes may come later, so
