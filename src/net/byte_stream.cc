@@ -54,7 +54,7 @@ class PlainStream final : public ByteStream {
     return sent(send(socket_, data.data(), data.size(), flags));
   }
 
-  bool can_send_file() const override { return true; }
+  bool plain() const override { return true; }
 
   IoStep send_file(int file, int64_t offset, size_t most) override {
     const WithoutSigpipe guard;

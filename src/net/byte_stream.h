@@ -28,8 +28,10 @@ class ByteStream {
   virtual bool drained() const = 0;
   // done: `bytes` of data, at least one, are on their way.
   virtual IoStep write(std::string_view data, MoreFollows more) = 0;
-  // Sends from a file without copying; only where can_send_file(). done with 0: the file ended.
-  virtual bool can_send_file() const = 0;
+  // Not encrypted: files are sent without copying, and any thread may write (encryption may raise
+  // SIGPIPE, which I/O threads alone block).
+  virtual bool plain() const = 0;
+  // Only where plain(). done with 0: the file ended.
   virtual IoStep send_file(int file, int64_t offset, size_t most) = 0;
   // No more will be written; reading goes on.
   virtual void end_writing() = 0;

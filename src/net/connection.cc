@@ -143,14 +143,17 @@ Task<bool> Connection::serve() {
     const bool whole = co_await take_body();
     if (!whole) co_return false;
     co_await handle();
+    if (x.begun) {
+      const bool sent = co_await end_answer();
+      co_return sent&& x.keep_alive;
+    }
   }
   const bool here = co_await finish_waits();
   if (!here) {
     core_.metrics.answered(0);
     co_return false;
   }
-  release_request();
-  if (core_.stopping) x.keep_alive = false;
+  settle_answer();
   const bool sent = co_await send_response();
   core_.metrics.answered(sent ? x.response.status : 0);
   co_return sent&& x.keep_alive;

@@ -52,6 +52,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool http11 = true;
     bool keep_alive = false;
     int64_t reserved = 0;  // of Core's memory for bodies
+    // An answer that its worker sent, or began to: all of it, and how much is written.
+    std::string out;
+    size_t written = 0;
+    bool begun = false, broken = false;
   };
   struct Problem {
     int status;
@@ -95,6 +99,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> send_stream();
   Task<bool> send_pieces(StreamBody& stream);
   void call_handler();
+  void serve_there();
+  void answer_at_once();
+  Task<bool> end_answer();
+  void settle_answer();
+  std::string begin_text(std::string_view& text);
   Framing framing();
   int open_file(const FileBody& body, std::string& why);
 

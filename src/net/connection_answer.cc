@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/format.h"
@@ -31,10 +34,30 @@ class OpenFile {
   const int file_;
 };
 
-std::string_view body_text(const Response& response) {
-  if (const auto* text = std::get_if<std::string>(&response.body)) return *text;
+// Null where the answer is no text.
+const std::string* text_of(const Response& response) {
+  if (const auto* text = std::get_if<std::string>(&response.body)) return text;
   const auto* shared = std::get_if<std::shared_ptr<const std::string>>(&response.body);
-  return shared != nullptr && *shared != nullptr ? std::string_view(**shared) : std::string_view();
+  return shared != nullptr ? shared->get() : nullptr;
+}
+
+std::string_view body_text(const Response& response) {
+  const std::string* text = text_of(response);
+  return text != nullptr ? std::string_view(*text) : std::string_view();
+}
+
+// As in the Date header, of this second; good until this thread asks again.
+std::string_view date_now() {
+  thread_local int64_t of_second = -1;
+  thread_local std::string text;
+  const int64_t second = system_clock().now().micros / 1'000'000;
+  if (std::exchange(of_second, second) == second) return text;
+  const time_t t = second;
+  tm parts{};
+  gmtime_r(&t, &parts);
+  std::array<char, 64> made{};
+  text.assign(made.data(), strftime(made.data(), made.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  return text;
 }
 
 size_t read_piece(int file, int64_t offset, std::string& piece) {
@@ -62,6 +85,19 @@ void Connection::call_handler() {
   }
 }
 
+// On a worker.
+void Connection::serve_there() {
+  if (core_.abandoned) return;
+  call_handler();
+  if (job_threw_) return;
+  try {
+    answer_at_once();
+  } catch (const std::exception& error) {
+    log_error("an answer could not be made: {}", error.what());
+    job_threw_ = true;
+  }
+}
+
 Task<void> Connection::handle() {
   Exchange& x = *exchange_;
   job_threw_ = false;
@@ -70,7 +106,7 @@ Task<void> Connection::handle() {
   } else {
     job_done_ = false;
     const bool taken = core_.pool->try_post([self = shared_from_this()] {
-      if (!self->core_.abandoned) self->call_handler();
+      self->serve_there();
       self->job_ended();
     });
     core_.metrics.queued.set(static_cast<double>(core_.pool->queued()));
@@ -82,6 +118,31 @@ Task<void> Connection::handle() {
     co_await job_end();
   }
   if (job_threw_) x.response = malformed(500, "the handler of this request failed");
+}
+
+// On the worker: a short answer goes out before the connection's own thread wakes up.
+void Connection::answer_at_once() {
+  Exchange& x = *exchange_;
+  const std::string* whole = text_of(x.response);
+  if (whole == nullptr || whole->size() > kJoined || !stream_->plain()) return;
+  settle_answer();
+  std::string_view text = *whole;
+  x.out = begin_text(text);
+  std::string_view rest = x.out;
+  x.begun = true;
+  x.broken = !write_now(rest, MoreFollows::no);
+  x.written = x.out.size() - rest.size();
+  if (x.broken || rest.empty()) core_.metrics.answered(x.broken ? 0 : x.response.status);
+}
+
+// What answer_at_once() began. False: the client has gone.
+Task<bool> Connection::end_answer() {
+  Exchange& x = *exchange_;
+  const std::string_view rest = std::string_view(x.out).substr(x.written);
+  if (x.broken || rest.empty()) co_return !x.broken;
+  const bool sent = co_await write_all(rest, MoreFollows::no);
+  core_.metrics.answered(sent ? x.response.status : 0);
+  co_return sent;
 }
 
 // Until there is an answer that waits for nothing. False: the client has gone.
@@ -111,7 +172,7 @@ Framing Connection::framing() {
   Framing framing;
   framing.http11 = exchange_->http11;
   framing.keep_alive = exchange_->keep_alive;
-  framing.date = home_->date();
+  framing.date = date_now();
   framing.request_id = exchange_->id;
   return framing;
 }
@@ -132,19 +193,29 @@ Task<bool> Connection::send_response() {
   co_return sent;
 }
 
-Task<bool> Connection::send_text(std::string_view text) {
-  Exchange& x = *exchange_;
+// Before the answer's first byte.
+void Connection::settle_answer() {
+  release_request();
+  if (core_.stopping) exchange_->keep_alive = false;
+}
+
+// The head, and `text` with it where that is short; `text` is then what follows.
+std::string Connection::begin_text(std::string_view& text) {
+  const Exchange& x = *exchange_;
   Framing frame = framing();
   const bool bodiless = status_without_body(x.response.status);
   if (!bodiless) frame.content_length = static_cast<int64_t>(text.size());
   std::string out = encode_head(x.response, frame);
   if (bodiless || x.head_only) text = {};
-  const bool joined = text.size() <= kJoined;
-  if (joined) {
-    out += text;
-    text = {};
-  }
-  const MoreFollows more = joined ? MoreFollows::no : MoreFollows::yes;
+  if (text.size() > kJoined) return out;
+  out += text;
+  text = {};
+  return out;
+}
+
+Task<bool> Connection::send_text(std::string_view text) {
+  const std::string out = begin_text(text);
+  const MoreFollows more = text.empty() ? MoreFollows::no : MoreFollows::yes;
   // Nearly every answer goes out at once, and then costs no coroutine.
   std::string_view rest = out;
   if (!write_now(rest, more)) co_return false;
@@ -201,7 +272,7 @@ Task<bool> Connection::send_file() {
 // The file is read by workers, so that no disk holds up the I/O thread.
 Task<bool> Connection::send_file_pieces(int file, FileBody body) {
   std::string piece;
-  const bool direct = stream_->can_send_file();
+  const bool direct = stream_->plain();
   while (body.length > 0) {
     IoStep step;
     std::function<void()> work = [&] {

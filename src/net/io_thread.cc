@@ -1,7 +1,6 @@
 #include "net/io_thread.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -62,20 +61,6 @@ void IoThread::sweep() {
   const Time now = system_clock().steady();
   for (Connection* connection : connections_) connection->look_at_deadline(now);
   arm();
-}
-
-std::string_view IoThread::date() {
-  const int64_t second = system_clock().now().micros / 1'000'000;
-  if (second != date_second_) {
-    date_second_ = second;
-    const time_t t = second;
-    tm parts{};
-    gmtime_r(&t, &parts);
-    std::array<char, 64> text{};
-    const size_t size = strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    date_.assign(text.data(), size);
-  }
-  return date_;
 }
 
 std::string IoThread::new_request_id() {

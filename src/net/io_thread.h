@@ -1,5 +1,5 @@
 // One thread of the event loop and what its connections share: the clock of their time-outs, the
-// read buffer, the date of their answers.
+// read buffer.
 #pragma once
 
 #include <array>
@@ -38,7 +38,6 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   void for_each(const std::function<void(Connection&)>& visit);
   // What a read put here is good until the coroutine waits for anything.
   std::span<char> scratch() { return *scratch_; }
-  std::string_view date();  // as in the Date header, of this second
   std::string new_request_id();
 
  private:
@@ -53,8 +52,6 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   bool armed_ = false;
   std::unordered_set<Connection*> connections_;
   std::unique_ptr<std::array<char, kReadBytes>> scratch_;
-  std::string date_;
-  int64_t date_second_ = 0;
   SeededRandom random_;
   std::thread thread_;
 };

@@ -65,6 +65,30 @@ TEST(Server, AnswersPipelinedRequestsInOrder) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(client.answer().body, format("/{}abc", i));
 }
 
+// Short answers are sent by the worker that made them; what its socket does not take goes out
+// later.
+TEST(Server, SendsShortAnswersWholeToAClientThatReadsLate) {
+  constexpr int kRequests = 2000;
+  const std::string padding(15'000, '.');  // in all more than sockets hold
+  TestServer test;
+  std::atomic<int> handled = 0;
+  test.handler.on_request = [&](Request& request) {
+    ++handled;
+    return Response::text(200, "text/plain", request.path + padding);
+  };
+  test.start();
+  RawClient client(test.port());
+  const int small = 64 << 10;
+  ASSERT_EQ(setsockopt(client.socket(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+  std::string all;
+  for (int i = 0; i < kRequests; ++i) all += format("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", i);
+  client.send(all);
+  int before = -1;
+  ASSERT_TRUE(eventually([&] { return std::exchange(before, handled.load()) == handled; }));
+  EXPECT_LT(handled, kRequests);  // it is held up
+  for (int i = 0; i < kRequests; ++i) ASSERT_EQ(client.answer().body, format("/{}", i) + padding);
+}
+
 TEST(Server, TakesARequestByteByByte) {
   TestServer test;
   test.handler.on_request = [](Request& request) {

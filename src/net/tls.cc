@@ -55,7 +55,7 @@ class TlsStream final : public ByteStream {
     return stepped(SSL_write(ssl_.get(), data.data(), length(data.size())));
   }
 
-  bool can_send_file() const override { return false; }
+  bool plain() const override { return false; }
   IoStep send_file(int, int64_t, size_t) override { return {IoStatus::closed, 0}; }
 
   void end_writing() override {
