@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sched/limits.h"
+#include "sched/run_times.h"
 
 namespace hearth::sched {
 namespace {
@@ -100,11 +101,9 @@ class Forward {
   }
 
   // As long as one of the like of it runs, of those longer than `already`.
-  Duration run_like(const std::vector<Duration>& like, Duration already) {
-    const auto first = std::upper_bound(like.begin(), like.end(), already);
-    const auto longer = static_cast<size_t>(like.end() - first);
-    if (longer == 0) return Duration{2 * already.micros};
-    return like[like.size() - 1 - random_.below(longer)];
+  Duration run_like(const RunTimes& like, Duration already) {
+    constexpr uint64_t kFine = uint64_t{1} << 32;
+    return like.at(static_cast<double>(random_.below(kFine)) / kFine, already);
   }
   std::optional<Time> end_of(const Running& running) {
     if (!running.like || running.told_end > now_) return running.expected_end(now_);
@@ -163,33 +162,36 @@ double quantile(std::vector<double> values, double part) {
   return values[static_cast<size_t>(at)];
 }
 
-struct Spread {
-  double middle, below, above;  // logarithms
-};
-Spread spread_around(const Said& said) {
-  const auto log = [](double seconds) { return std::log(seconds + Calibration::kShortest); };
-  const double middle = log(said.waits[1]);
-  return {middle, std::max(Calibration::kNarrowest, middle - log(said.waits[0])),
-          std::max(Calibration::kNarrowest, log(said.waits[2]) - middle)};
+double log_of(double seconds) {
+  return std::log(seconds + Calibration::kShortest);
+}
+
+Said said_of(const std::vector<double>& waits, Time at) {
+  const auto count = static_cast<double>(waits.size());
+  Said said{.at = at, .middle = Duration::seconds(quantile(waits, 0.5))};
+  for (const double wait : waits) said.mean += log_of(wait) / count;
+  for (const double wait : waits)
+    said.spread += (log_of(wait) - said.mean) * (log_of(wait) - said.mean) / count;
+  said.spread = std::sqrt(said.spread);
+  return said;
 }
 
 }  // namespace
 
 void Calibration::learn(const Said& said, Duration real) {
-  const Spread spread = spread_around(said);
-  const double off = std::log(real.seconds() + kShortest) - spread.middle;
-  const double error = off / (off < 0 ? spread.below : spread.above);
-  low_ += kStep * (kMissEach - (error < low_ ? 1 : 0));
-  high_ += kStep * (1 - kMissEach - (error < high_ ? 1 : 0));
+  const double off = log_of(real.seconds()) - said.mean;
+  const double error = off / std::max(kNarrowest, said.spread);
+  low_ += kStep * (kMissLow - (error < low_ ? 1 : 0));
+  high_ += kStep * (1 - kMissHigh - (error < high_ ? 1 : 0));
 }
 
 StartsIn Calibration::around(const Said& said) const {
-  const Spread spread = spread_around(said);
   const auto at = [&](double error) {
-    const double log = spread.middle + error * (error < 0 ? spread.below : spread.above);
-    return Duration::seconds(std::max(0.0, std::exp(log) - kShortest));
+    const double log = said.mean + error * std::max(kNarrowest, said.spread);
+    return Duration::seconds(std::clamp(std::exp(log) - kShortest, 0.0, kLongest));
   };
-  return {at(std::min(low_, high_)), Duration::seconds(said.waits[1]), at(std::max(low_, high_))};
+  const Duration low = at(std::min(low_, high_)), high = at(std::max(low_, high_));
+  return {low, std::clamp(said.middle, low, high), high};
 }
 
 std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
@@ -208,8 +210,7 @@ std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std
   std::map<std::string, StartsIn> found;
   for (const auto& [id, samples] : seconds) {
     if (samples.size() < runs) continue;  // it waits for an end that nobody knows
-    Said said{now};
-    said.waits = {quantile(samples, 0.1), quantile(samples, 0.5), quantile(samples, 0.9)};
+    const Said said = said_of(samples, now);
     found[id] = state.calibration.around(said);
     state.said.try_emplace(id, said);
   }

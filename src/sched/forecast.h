@@ -3,8 +3,6 @@
 // of 10 starts keep, so far as past forecasts tell. Inside sched alone.
 #pragma once
 
-#include <array>
-
 #include "sched/scheduler.h"
 
 namespace hearth::sched {
@@ -20,7 +18,9 @@ inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEn
 // What was said of a job when it was first asked about.
 struct Said {
   Time at;
-  std::array<double, 3> waits{};  // seconds; 1, 5 and 9 of 10 runs were shorter
+  Duration middle;  // half of the runs were shorter
+  // Of the logarithms of their waits in seconds (and kShortest): mean and standard deviation.
+  double mean = 0, spread = 0;
 };
 
 // How far the waits of the runs must be stretched to be true: errors, as parts of how far the runs
@@ -28,12 +28,13 @@ struct Said {
 // 2021). Nothing is assumed of how durations are spread.
 class Calibration {
  public:
-  // Starts are heard of long after what was said of them: a little less than 1 in 10 may miss
-  // each end.
-  static constexpr double kMissEach = 0.095;
-  static constexpr double kStep = 0.05;      // towards each error
-  static constexpr double kNarrowest = 0.4;  // runs that agree may be wrong together
-  static constexpr double kShortest = 30;    // seconds; a wait below is as good as none
+  // Waits have a long tail above: the span is shorter where more of what it leaves out lies there.
+  // Starts are heard of long after what was said of them: a little less than 2 in 10 may miss.
+  static constexpr double kMissLow = 0.05, kMissHigh = 0.11;
+  static constexpr double kStep = 0.05;       // towards each error
+  static constexpr double kNarrowest = 0.35;  // runs that agree may be wrong together
+  static constexpr double kShortest = 30;     // seconds; a wait below is as good as none
+  static constexpr double kLongest = 3e9;     // seconds: none is told to wait for a hundred years
   void learn(const Said& said, Duration real);
   StartsIn around(const Said& said) const;
 

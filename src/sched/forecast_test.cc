@@ -1,8 +1,11 @@
 #include "sched/forecast.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "sched/run_times.h"
 
 namespace hearth::sched {
 namespace {
@@ -14,7 +17,7 @@ QueuedJob job(const std::string& id, double runs) {
   made.tasks.push_back({.role = "worker", .milli_cpus = 1000});
   if (runs > 0) {
     made.expected = Duration::seconds(runs);
-    made.like = std::make_shared<const std::vector<Duration>>(1, made.expected);
+    made.like = std::make_shared<const RunTimes>(RunTimes::exactly(made.expected));
   }
   return made;
 }
@@ -80,6 +83,13 @@ TEST(Forecast, ANodeUnderMaintenanceOpensAgain) {
   EXPECT_NEAR(starts.at("b").middle.seconds(), 500, 0.01);
 }
 
+TEST(Calibration, SpansAreNumbersHoweverFarRunsLieApart) {
+  const Calibration calibration;
+  const StartsIn told = calibration.around({kNow, Duration::seconds(1e8), std::log(1e8), 700});
+  EXPECT_EQ(told.low, Duration{});
+  EXPECT_EQ(told.high, Duration::seconds(Calibration::kLongest));
+}
+
 // Runs that say far too little, and that say what is true but for some noise.
 TEST(Calibration, TheIntervalBecomesTrue) {
   for (const double factor : {0.2, 1.0, 5.0}) {
@@ -89,7 +99,7 @@ TEST(Calibration, TheIntervalBecomesTrue) {
     constexpr int64_t kTold = 2'000, kLearning = 500;
     for (int64_t i = 0; i < kTold; ++i) {
       const double wait = 1000 + static_cast<double>(random.below(5000));
-      const Said said{kNow, {0.9 * wait, wait, 1.1 * wait}};
+      const Said said{kNow, Duration::seconds(wait), std::log(wait), 0.1};
       const double noise = 0.5 + static_cast<double>(random.below(1000)) / 1000;
       const Duration real = Duration::seconds(factor * wait * noise);
       const StartsIn told = calibration.around(said);

@@ -10,7 +10,6 @@
 namespace hearth::sched {
 namespace {
 
-constexpr double kPerOctave = 4;
 // While nothing is known, three of four that reach a doubling of their time end within it: then who
 // has had the least is the first. Where none has ended yet, that holds on.
 constexpr double kRootHazard = 0.3;
@@ -21,17 +20,6 @@ std::array<std::string, 4> kinds_of(const QueuedJob& job) {
 }
 
 }  // namespace
-
-double step_begins(size_t step) {
-  if (step == 0) return 0;
-  return kFirstStep * std::exp2(static_cast<double>(step - 1) / kPerOctave);
-}
-
-size_t step_of(double seconds) {
-  if (seconds < kFirstStep) return 0;
-  const double steps = std::floor(kPerOctave * std::log2(seconds / kFirstStep) + 1e-9);
-  return std::min(kSteps - 1, static_cast<size_t>(steps) + 1);
-}
 
 void Outlook::Seen::add(size_t step) {
   for (size_t i = 0; i <= step; ++i) ++reached[i];
@@ -124,10 +112,10 @@ bool Outlook::near(const QueuedJob& job, const QueuedJob& ended) {
          shape_of(job) == shape_of(ended);
 }
 
-Outlook::Hazards Outlook::hazards_of(const QueuedJob& job) const {
+StepHazards Outlook::hazards_of(const QueuedJob& job) const {
   Near near;
   const Views seen = views(job, near);
-  Hazards hazards;
+  StepHazards hazards;
   for (size_t step = 0; step < kSteps; ++step) {
     double hazard = kRootHazard;
     for (size_t i = 0; i < seen.size(); ++i) {
@@ -139,30 +127,13 @@ Outlook::Hazards Outlook::hazards_of(const QueuedJob& job) const {
   return hazards;
 }
 
-std::shared_ptr<const std::vector<Duration>> Outlook::like(const QueuedJob& job,
-                                                           Duration already) const {
+std::shared_ptr<const RunTimes> Outlook::like(const QueuedJob& job, Duration before) const {
   if (learnt_ < kFewest) return nullptr;
-  const Hazards hazards = hazards_of(job);
-  auto runs = std::make_shared<std::vector<Duration>>();
-  double ended = 0;  // part of all, before the step
-  for (size_t step = step_of(already.seconds()); runs->size() < kQuantiles; ++step) {
-    const bool last = step + 1 >= kSteps;
-    const double ends = last ? 1 - ended : (1 - ended) * hazards[step];
-    const double from = std::max(step_begins(step), already.seconds());
-    const double wide = std::max(0.0, step_begins(step + 1) - from);
-    while (runs->size() < kQuantiles) {
-      const double part = (static_cast<double>(runs->size()) + 0.5) / kQuantiles - ended;
-      if (part >= ends && !last) break;
-      const double runs_for = from + wide * std::min(1.0, part / ends);
-      runs->push_back(Duration::seconds(runs_for - already.seconds()));
-    }
-    ended += ends;
-  }
-  return runs;
+  return std::make_shared<const RunTimes>(hazards_of(job), before);
 }
 
 std::shared_ptr<const std::vector<ServiceLevel>> Outlook::levels(const QueuedJob& job) const {
-  const Hazards hazards = hazards_of(job);
+  const StepHazards hazards = hazards_of(job);
   const double servers = servers_of(job);
   auto levels = std::make_shared<std::vector<ServiceLevel>>();
   for (size_t step = 0; step < kSteps; ++step) {

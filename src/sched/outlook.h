@@ -13,20 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "sched/run_times.h"
 #include "sched/scheduler.h"
 
 namespace hearth::sched {
 
-// Steps of running time: the first is below kFirstStep, then four to each doubling.
-inline constexpr size_t kSteps = 93;
-inline constexpr double kFirstStep = 8;  // seconds
-double step_begins(size_t step);         // seconds
-size_t step_of(double seconds);
-
 class Outlook {
  public:
   static constexpr size_t kFewest = 3;  // jobs that say something
-  static constexpr size_t kQuantiles = 128;
   static constexpr size_t kMostKinds = 10'000;
   static constexpr size_t kRemembers = 4096;  // jobs of each user and shape, for who came near
   static constexpr size_t kNear = 32;         // of them to each side
@@ -34,17 +28,15 @@ class Outlook {
   size_t learnt() const { return learnt_; }
   // By served GPU-seconds, ascending from 0; the lower the level, the sooner it should run.
   std::shared_ptr<const std::vector<ServiceLevel>> levels(const QueuedJob& job) const;
-  // How long the like of it runs on, that has run for `already`: kQuantiles that are equally
-  // likely, the shortest first. Null when too little has been learnt.
-  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job,
-                                                    Duration already = {}) const;
+  // How long the like of it runs, that ran for `before` in earlier attempts. Null when too little
+  // has been learnt.
+  std::shared_ptr<const RunTimes> like(const QueuedJob& job, Duration before = {}) const;
   // Whether what was learnt of `ended` says more of `job` than it says of all.
   static bool near(const QueuedJob& job, const QueuedJob& ended);
 
  private:
-  using Hazards = std::array<double, kSteps>;
   struct Seen {
-    Hazards ended{}, reached{};  // of so many that reached the step, so many ended in it
+    StepHazards ended{}, reached{};  // of so many that reached the step, so many ended in it
     double jobs = 0;
     void add(size_t step);
   };
@@ -64,7 +56,7 @@ class Outlook {
     std::array<Seen, kWithin.size()> seen;
   };
   Views views(const QueuedJob& job, Near& near) const;
-  Hazards hazards_of(const QueuedJob& job) const;
+  StepHazards hazards_of(const QueuedJob& job) const;
 
   std::map<std::string, Seen> kinds_;
   std::map<std::string, std::multimap<int64_t, size_t>> came_;  // when -> its step

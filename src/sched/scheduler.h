@@ -42,6 +42,8 @@ struct ServiceLevel {
   bool operator==(const ServiceLevel&) const = default;
 };
 
+class RunTimes;  // run_times.h
+
 struct QueuedJob {
   std::string id, name, project, owner;
   int64_t priority = 50;        // 0..100, higher first
@@ -54,10 +56,9 @@ struct QueuedJob {
   bool balanced = false;       // as many tasks on each node as on the others
   bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
-  bool ends_when_evicted = false;  // it would not be tried again: the last to be evicted
-  Duration expected;               // how long it will run; 0: nobody knows
-  // How long the like of it runs: quantiles, the shortest first; null: nobody knows.
-  std::shared_ptr<const std::vector<Duration>> like{};
+  bool ends_when_evicted = false;          // it would not be tried again: the last to be evicted
+  Duration expected;                       // how long it will run; 0: nobody knows
+  std::shared_ptr<const RunTimes> like{};  // how long the like of it runs; null: nobody knows
   // What past jobs say of how soon it will be over (outlook.h), ascending; for by_outlook.
   std::shared_ptr<const std::vector<ServiceLevel>> levels{};
   double served = 0;   // GPU-seconds that earlier attempts have had (CPU-seconds without GPUs)
@@ -113,7 +114,7 @@ struct JobGone {  // cancelled, deleted, or started
 struct OutlookChanged {
   std::string job_id, attempt_id;
   std::shared_ptr<const std::vector<ServiceLevel>> levels;
-  std::shared_ptr<const std::vector<Duration>> like;
+  std::shared_ptr<const RunTimes> like;
 };
 // An attempt tells how far it is, and thereby when it will end.
 struct AttemptProgressed {

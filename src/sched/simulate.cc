@@ -79,8 +79,8 @@ class Engine {
     return Duration{std::max<int64_t>(0, trace_.jobs[job].runs.micros - jobs_[job].left.micros)};
   }
   // Only forecasts read it.
-  std::shared_ptr<const std::vector<Duration>> like(const QueuedJob& job, Duration already) const {
-    return options_.forecast ? outlook_.like(job, already) : nullptr;
+  std::shared_ptr<const RunTimes> like(const QueuedJob& job, Duration before) const {
+    return options_.forecast ? outlook_.like(job, before) : nullptr;
   }
 
   QueuedJob queued(size_t job) {

@@ -39,7 +39,7 @@ struct Running {
   Time queued_at, started_at, saved_at;
   Duration expected;
   Time told_end;  // by itself; {0}: it says nothing
-  std::shared_ptr<const std::vector<Duration>> like;
+  std::shared_ptr<const RunTimes> like;
   std::shared_ptr<const std::vector<ServiceLevel>> levels;
   double served = 0;  // before this attempt
   bool ends_when_evicted = false;

@@ -47,11 +47,9 @@ sched::QueuedJob History::queued(const Job& job) const {
   if (const auto all = predictor_.predict(made, 0.5, ran))
     made.expected = Duration{std::max<int64_t>(1, all->micros - ran.micros)};
   auto like = outlook_.like(made, ran);
-  if (job.spec.time_limit && like) {
-    auto bounded = std::make_shared<std::vector<Duration>>(*like);
-    for (Duration& one : *bounded) one = std::min(one, job.spec.time_limit->duration);
-    like = std::move(bounded);
-  }
+  if (job.spec.time_limit && like)
+    like = std::make_shared<const sched::RunTimes>(
+        like->no_longer_than(job.spec.time_limit->duration));
   made.like = std::move(like);
   if (!job.spec.time_limit) return made;
   const Duration limit = job.spec.time_limit->duration;
