@@ -1,5 +1,7 @@
 // One accepted connection: requests in, answers out, one after the other, as coroutines on the
-// I/O thread that is its home. Handlers run elsewhere; while they do, the connection only waits.
+// I/O thread that is its home. Handlers run on workers. While one does, the exchange and the
+// stream are the worker's, which also sends a short answer; the home thread then only waits, and
+// may note that the connection is to end (aborted_, deadline_, event_).
 #pragma once
 
 #include <memory>
@@ -99,8 +101,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> send_stream();
   Task<bool> send_pieces(StreamBody& stream);
   void call_handler();
-  void serve_there();
-  void answer_at_once();
+  void serve_there();     // on a worker
+  void answer_at_once();  // on a worker
   Task<bool> end_answer();
   void settle_answer();
   std::string begin_text(std::string_view& text);

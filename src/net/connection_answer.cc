@@ -85,7 +85,7 @@ void Connection::call_handler() {
   }
 }
 
-// On a worker.
+// On a worker, as what it calls.
 void Connection::serve_there() {
   if (core_.abandoned) return;
   call_handler();
@@ -120,7 +120,7 @@ Task<void> Connection::handle() {
   if (job_threw_) x.response = malformed(500, "the handler of this request failed");
 }
 
-// On the worker: a short answer goes out before the connection's own thread wakes up.
+// On a worker: a short answer goes out before the connection's own thread wakes up.
 void Connection::answer_at_once() {
   Exchange& x = *exchange_;
   const std::string* whole = text_of(x.response);
@@ -165,7 +165,8 @@ Task<bool> Connection::finish_waits() {
     co_await on_worker(std::move(work));
     if (job_threw_) x.response = malformed(500, "the handler of this request failed");
   }
-  co_return !aborted_;
+  // A request that no worker took up any more has no answer.
+  co_return !aborted_ && !core_.abandoned;
 }
 
 Framing Connection::framing() {

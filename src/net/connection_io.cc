@@ -96,6 +96,7 @@ bool Connection::write_now(std::string_view& data, MoreFollows more) {
     if (step.status == IoStatus::closed) return false;
     if (step.status != IoStatus::done) break;
     data.remove_prefix(step.bytes);
+    taken_ += static_cast<int64_t>(step.bytes);
   }
   return true;
 }
