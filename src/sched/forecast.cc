@@ -102,8 +102,7 @@ class Forward {
 
   // As long as one of the like of it runs, of those longer than `already`.
   Duration run_like(const RunTimes& like, Duration already) {
-    constexpr uint64_t kFine = uint64_t{1} << 32;
-    return like.at(static_cast<double>(random_.below(kFine)) / kFine, already);
+    return like.at(random_.unit(), already);
   }
   std::optional<Time> end_of(const Running& running) {
     if (!running.like || running.told_end > now_) return running.expected_end(now_);

@@ -17,7 +17,7 @@ QueuedJob job(const std::string& id, double runs) {
   made.tasks.push_back({.role = "worker", .milli_cpus = 1000});
   if (runs > 0) {
     made.expected = Duration::seconds(runs);
-    made.like = std::make_shared<const RunTimes>(RunTimes::exactly(made.expected));
+    made.like = std::make_shared<const RunTimes>(RunTimes({}).no_longer_than(made.expected));
   }
   return made;
 }

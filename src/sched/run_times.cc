@@ -27,14 +27,6 @@ RunTimes::RunTimes(const StepHazards& hazards, Duration before) : before_(before
   for (size_t step = 0; step + 1 < kSteps; ++step) on_[step + 1] = on_[step] * (1 - hazards[step]);
 }
 
-RunTimes RunTimes::exactly(Duration run) {
-  RunTimes made;
-  made.on_.fill(1);
-  made.on_.back() = 0;
-  made.most_ = run;
-  return made;
-}
-
 RunTimes RunTimes::no_longer_than(Duration most) const {
   RunTimes made = *this;
   made.most_ = std::min(most_, most);
@@ -59,7 +51,8 @@ Duration RunTimes::at(double part, Duration already) const {
   const double begins = step_begins(step), ending = on_[step] - on_[step + 1];
   const double within = ending > 0 ? std::clamp((on_[step] - left) / ending, 0.0, 1.0) : 0;
   const double all = begins + within * (step_begins(step + 1) - begins);
-  return std::min(most_, std::max(already, Duration::seconds(all - before_.seconds())));
+  const Duration run = Duration::seconds(all - before_.seconds());
+  return std::min(most_, std::max({run, already, Duration{1}}));
 }
 
 }  // namespace hearth::sched

@@ -20,14 +20,12 @@ class RunTimes {
  public:
   // Of a job that ran for `before` in earlier attempts; all below is told of this attempt alone.
   explicit RunTimes(const StepHazards& hazards, Duration before = {});
-  static RunTimes exactly(Duration run);
   RunTimes no_longer_than(Duration most) const;
   // Of those that run for longer than `already` a part (0..1) runs no longer than this, counted
-  // from the attempt's begin. Where none runs for so long: as long again.
+  // from the attempt's begin, and never 0. Where none runs for so long: as long again.
   Duration at(double part, Duration already = {}) const;
 
  private:
-  RunTimes() = default;
   double running_on(double seconds) const;
 
   std::array<double, kSteps + 1> on_{};  // past the begin of each step; of the one behind, none

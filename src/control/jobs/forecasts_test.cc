@@ -31,7 +31,8 @@ class ForecastsTest : public ::testing::Test {
     sched::QueuedJob made{.id = id, .name = id, .queued_at = clock_.now()};
     made.tasks.push_back({.role = "worker", .milli_cpus = 1000});
     made.expected = Duration::seconds(100);
-    made.like = std::make_shared<const sched::RunTimes>(sched::RunTimes::exactly(made.expected));
+    made.like =
+        std::make_shared<const sched::RunTimes>(sched::RunTimes({}).no_longer_than(made.expected));
     return made;
   }
   void wait_for_room(const std::vector<std::string>& ids) {
