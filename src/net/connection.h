@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> send_stream();
   Task<bool> send_pieces(StreamBody& stream);
   void call_handler();
-  void serve_there();     // on a worker
+  void handle_on_worker();
   void answer_at_once();  // on a worker
   Task<bool> end_answer();
   void settle_answer();

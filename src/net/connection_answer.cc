@@ -85,8 +85,7 @@ void Connection::call_handler() {
   }
 }
 
-// On a worker, as what it calls.
-void Connection::serve_there() {
+void Connection::handle_on_worker() {
   if (core_.abandoned) return;
   call_handler();
   if (job_threw_) return;
@@ -106,7 +105,7 @@ Task<void> Connection::handle() {
   } else {
     job_done_ = false;
     const bool taken = core_.pool->try_post([self = shared_from_this()] {
-      self->serve_there();
+      self->handle_on_worker();
       self->job_ended();
     });
     core_.metrics.queued.set(static_cast<double>(core_.pool->queued()));
