@@ -9,30 +9,6 @@
 namespace hearth::net {
 namespace {
 
-// sendfile() knows no MSG_NOSIGNAL: keeps a SIGPIPE that it raises in this thread from anybody.
-class WithoutSigpipe {
- public:
-  WithoutSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~WithoutSigpipe() {
-    const int saved = errno;
-    if (sigismember(&before_, SIGPIPE) == 0) {
-      constexpr timespec kNow{};
-      while (sigtimedwait(&pipe_, nullptr, &kNow) < 0 && errno == EINTR) continue;
-      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-    errno = saved;
-  }
-  WithoutSigpipe(const WithoutSigpipe&) = delete;
-  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
-
- private:
-  sigset_t pipe_{}, before_{};
-};
-
 class PlainStream final : public ByteStream {
  public:
   explicit PlainStream(int socket) : socket_(socket) {}
@@ -57,7 +33,6 @@ class PlainStream final : public ByteStream {
   bool plain() const override { return true; }
 
   IoStep send_file(int file, int64_t offset, size_t most) override {
-    const WithoutSigpipe guard;
     off_t at = offset;
     return sent(sendfile(socket_, file, &at, most));
   }
@@ -77,6 +52,13 @@ class PlainStream final : public ByteStream {
 };
 
 }  // namespace
+
+void block_sigpipe() {
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
 
 std::unique_ptr<ByteStream> make_plain_stream(int socket) {
   return std::make_unique<PlainStream>(socket);

@@ -28,14 +28,16 @@ class ByteStream {
   virtual bool drained() const = 0;
   // done: `bytes` of data, at least one, are on their way.
   virtual IoStep write(std::string_view data, MoreFollows more) = 0;
-  // Not encrypted: files are sent without copying, and any thread may write (encryption may raise
-  // SIGPIPE, which I/O threads alone block).
+  // Not encrypted: files are sent without copying.
   virtual bool plain() const = 0;
   // Only where plain(). done with 0: the file ended.
   virtual IoStep send_file(int file, int64_t offset, size_t most) = 0;
   // No more will be written; reading goes on.
   virtual void end_writing() = 0;
 };
+
+// For each thread that writes to a stream: neither OpenSSL nor sendfile() knows MSG_NOSIGNAL.
+void block_sigpipe();
 
 // `socket` is non-blocking and stays the caller's.
 std::unique_ptr<ByteStream> make_plain_stream(int socket);

@@ -123,7 +123,7 @@ Task<void> Connection::handle() {
 void Connection::answer_at_once() {
   Exchange& x = *exchange_;
   const std::string* whole = text_of(x.response);
-  if (whole == nullptr || whole->size() > kJoined || !stream_->plain()) return;
+  if (whole == nullptr || whole->size() > kJoined) return;
   settle_answer();
   std::string_view text = *whole;
   x.out = begin_text(text);

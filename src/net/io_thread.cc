@@ -1,9 +1,8 @@
 #include "net/io_thread.h"
 
-#include <signal.h>
-
 #include "base/id.h"
 #include "base/log.h"
+#include "net/byte_stream.h"
 #include "net/connection.h"
 
 namespace hearth::net {
@@ -17,11 +16,7 @@ IoThread::IoThread(Duration tick)
 
 void IoThread::start() {
   thread_ = std::thread([this] {
-    // OpenSSL writes to sockets without MSG_NOSIGNAL.
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    block_sigpipe();
     context_.run();
   });
 }

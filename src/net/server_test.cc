@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "net/server_test.h"
@@ -435,6 +436,28 @@ TEST(Server, AHandlerThatThrowsIsA500) {
   for (const char* path : {"/", "/inline", "/"}) {
     client.get(path);
     EXPECT_EQ(client.answer().status, 500);
+  }
+}
+
+// A client that left must not end the program: OpenSSL and sendfile() raise SIGPIPE where they
+// write.
+TEST(Server, EveryThreadThatWritesHasSigpipeBlocked) {
+  TestServer test;
+  test.handler.on_rule = [](const RequestHead& head) {
+    BodyRule rule;
+    rule.on_io_thread = head.path == "/inline";
+    return rule;
+  };
+  test.handler.on_request = [](Request&) {
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    return Response::text(200, "text/plain", sigismember(&blocked, SIGPIPE) == 1 ? "yes" : "no");
+  };
+  test.start();
+  RawClient client(test.port());
+  for (const char* path : {"/worker", "/inline"}) {
+    client.get(path);
+    EXPECT_EQ(client.answer().body, "yes") << path;
   }
 }
 

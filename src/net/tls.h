@@ -20,7 +20,7 @@ class TlsContext {
   // stays as it was.
   Result<void> reload();
   // The stream of one accepted connection; `socket` is non-blocking and stays the caller's. The
-  // calling threads must have SIGPIPE blocked. The context must outlive the stream.
+  // calling threads have called block_sigpipe(). The context must outlive the stream.
   std::unique_ptr<ByteStream> make_stream(int socket) const;
 
  private:

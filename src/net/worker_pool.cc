@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "net/byte_stream.h"
+
 namespace hearth::net {
 
 WorkerPool::WorkerPool(int workers, size_t most_queued) : most_queued_(most_queued) {
@@ -53,6 +55,7 @@ size_t WorkerPool::queued() const {
 }
 
 void WorkerPool::work() {
+  block_sigpipe();
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
