@@ -174,6 +174,7 @@ class RunningServer : public HearthServer {
     draining_ = true;
     jobs_->hold();
   }
+  bool held() const override { return draining_; }
   bool idle() override { return count_tasks() == 0; }
   void release() override {
     draining_ = false;

@@ -30,11 +30,12 @@ class HearthServer {
   virtual Result<std::string> sign_in_link() = 0;
   // Reads the files of TLS again. Without TLS nothing; on an error all stays as it was.
   virtual Result<void> reload() = 0;
-  // Starts no job from now on; true once none runs.
+  // Starts no job from now on, until release().
   virtual void hold() = 0;
-  virtual bool idle() = 0;
-  // Takes a hold() back.
+  virtual bool held() const = 0;
   virtual void release() = 0;
+  // No task runs.
+  virtual bool idle() = 0;
   // Stops answering; tasks go on. Returns how many do.
   virtual int64_t stop() = 0;
 };

@@ -144,11 +144,10 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
     const auto link = server->sign_in_link();
     if (link.ok()) std::fprintf(stderr, "\n  Sign in: %s\n\n", link->c_str());
   }
-  bool draining = false;
   for (;;) {
     pollfd wait{signals.fd(), POLLIN, 0};
-    poll(&wait, 1, draining ? 500 : -1);
-    if (draining && server->idle()) break;
+    poll(&wait, 1, server->held() ? 500 : -1);
+    if (server->held() && server->idle()) break;
     const auto signal = TRY(signals.read());
     if (!signal) continue;
     if (signal->signal == SIGHUP) {
@@ -158,13 +157,11 @@ Result<void> run_in_foreground(const cli::UpArgs& args) {
     if (signal->signal == SIGUSR1) {
       log_info("draining: no job starts any more; the server ends when none runs");
       server->hold();
-      draining = true;
       continue;
     }
     if (signal->signal == SIGUSR2) {
-      if (draining) log_info("the draining is over: jobs start again");
+      if (server->held()) log_info("the draining is over: jobs start again");
       server->release();
-      draining = false;
       continue;
     }
     log_info("stopping on {}", os::signal_name(signal->signal));

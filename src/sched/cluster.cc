@@ -125,7 +125,9 @@ struct Apply {
     leave_queue(state, event.job.id);
     state.reserved.erase(event.job.id);
     if (const auto said = state.said.find(event.job.id); said != state.said.end()) {
-      state.calibration.learn(said->second, event.at - said->second.at);
+      const SaidOf& of = said->second;
+      state.calibration.learn(of.first, event.at - of.first.at);
+      if (of.later) state.later_calibration.learn(*of.later, event.at - of.later->at);
       state.said.erase(said);
     }
     const auto [at, fresh] = state.running.try_emplace(event.attempt_id);

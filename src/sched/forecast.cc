@@ -210,8 +210,13 @@ std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std
   for (const auto& [id, samples] : seconds) {
     if (samples.size() < runs) continue;  // it waits for an end that nobody knows
     const Said said = said_of(samples, now);
-    found[id] = state.calibration.around(said);
-    state.said.try_emplace(id, said);
+    SaidOf& of = state.said.try_emplace(id, SaidOf{said, {}}).first->second;
+    if (of.first.at == now) {
+      found[id] = state.calibration.around(said);
+      continue;
+    }
+    found[id] = state.later_calibration.around(said);
+    if (state.said_random.unit() * static_cast<double>(++of.later_times) < 1) of.later = said;
   }
   return found;
 }

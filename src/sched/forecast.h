@@ -15,12 +15,20 @@ inline constexpr size_t kForecast = 256;
 inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEnds = 4096,
                         kForecastLooks = 500'000, kForecastAllLooks = 2'000'000;
 
-// What was said of a job when it was first asked about.
+// What was said of a job at a moment.
 struct Said {
   Time at;
   Duration middle;  // half of the runs were shorter
   // Of the logarithms of their waits in seconds (and kShortest): mean and standard deviation.
   double mean = 0, spread = 0;
+};
+
+// All that was said of a job that waits: when it was first asked about, and at one of the moments
+// after, each as likely.
+struct SaidOf {
+  Said first;
+  std::optional<Said> later;
+  int64_t later_times = 0;
 };
 
 // How far the waits of the runs must be stretched to be true: errors, as parts of how far the runs

@@ -83,6 +83,31 @@ TEST(Forecast, ANodeUnderMaintenanceOpensAgain) {
   EXPECT_NEAR(starts.at("b").middle.seconds(), 500, 0.01);
 }
 
+// What is said at once comes true; what is said 50 s later is ten times too much.
+TEST(Forecast, WhatIsSaidLaterIsLearntApart) {
+  Cluster cluster = one_cpu(job("r", 100), 100);
+  Time now = kNow;
+  StartsIn at_once, later;
+  for (int i = 0; i < 200; ++i) {
+    const QueuedJob runs = job(format("r{}", i), 100), waits = job(format("w{}", i), 100);
+    cluster.apply(AttemptEnded{i == 0 ? "r" : "w", now});
+    cluster.apply(AttemptStarted{"r", "p", runs, {{.role = "worker", .node = "n"}}, now});
+    cluster.apply(JobQueued{waits});
+    at_once = forecast(cluster, {waits.id}, now).at(waits.id);
+    const Time asked = now + Duration::seconds(50);
+    cluster.apply(AttemptProgressed{"r", asked + Duration::seconds(500)});
+    later = forecast(cluster, {waits.id}, asked).at(waits.id);
+    now = now + Duration::seconds(100);
+    cluster.apply(AttemptEnded{"r", now});
+    cluster.apply(AttemptStarted{"w", "p", waits, {{.role = "worker", .node = "n"}}, now});
+  }
+  EXPECT_GT(at_once.low.seconds(), 50);  // not made wider by the errors of the other
+  EXPECT_LE(at_once.low.seconds(), 100);
+  EXPECT_GE(at_once.high.seconds(), 100);
+  EXPECT_LT(at_once.high.seconds(), 150);
+  EXPECT_LE(later.low.seconds(), 50);
+}
+
 TEST(Calibration, SpansAreNumbersHoweverFarRunsLieApart) {
   const Calibration calibration;
   const StartsIn told = calibration.around({kNow, Duration::seconds(1e8), std::log(1e8), 700});

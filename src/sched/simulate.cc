@@ -236,6 +236,13 @@ class Engine {
         cluster_.apply(AttemptProgressed{attempt_id(job), state.since + state.left});
     }
     const auto found = forecast(cluster_, waiting, now);
+    for (const auto& [id, starts_in] : found) {
+      JobOutcome& job = done_.jobs[by_id_.at(id)];
+      if (job.started_at.micros != 0) continue;  // it waits for its next start
+      if (random_.unit() * static_cast<double>(++job.times_said) >= 1) continue;
+      job.said_later = starts_in;
+      job.said_later_at = now;
+    }
     for (const std::string& id : waiting) {
       if (told(id)) continue;
       JobOutcome& job = done_.jobs[by_id_.at(id)];
@@ -303,6 +310,7 @@ class Engine {
   double in_use_ = 0;
   int64_t waiting_ = 0;
   size_t finished_ = 0;
+  SeededRandom random_{1};
   Simulated done_;
 };
 
@@ -314,16 +322,21 @@ Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options) {
 
 Forecasts forecasts_of(const Simulated& done) {
   Forecasts found;
-  std::vector<double> widths, waits;
+  std::vector<double> widths, waits, later;
   for (const JobOutcome& job : done.jobs) {
     if (!job.said || job.started_at.micros == 0) continue;
     const Duration wait = job.started_at - job.said_at;
     found.within += job.said->low <= wait && wait <= job.said->high ? 1 : 0;
     widths.push_back(job.said->high.seconds() - job.said->low.seconds());
     waits.push_back(wait.seconds());
+    const Duration left = job.started_at - job.said_later_at;
+    found.later_within += job.said_later->low <= left && left <= job.said_later->high ? 1 : 0;
+    later.push_back(job.said_later->high.seconds() - job.said_later->low.seconds());
   }
   found.jobs = waits.size();
   found.within /= std::max(1.0, static_cast<double>(waits.size()));
+  found.later_within /= std::max(1.0, static_cast<double>(waits.size()));
+  found.later_median_width_seconds = spread_of(later).p50;
   found.median_width_seconds = spread_of(widths).p50;
   found.median_wait_seconds = spread_of(waits).p50;
   return found;

@@ -36,6 +36,11 @@ struct JobOutcome {
   std::vector<Place> places;     // of its last start
   std::optional<StartsIn> said;  // when it began to wait
   Time said_at;
+  // At one of the moments when the queue's forecasts were made anew while it waited, each as
+  // likely.
+  std::optional<StartsIn> said_later;
+  Time said_later_at;
+  int64_t times_said = 0;
 };
 // How it was at a moment: steps, thinned out evenly to kMostSamples.
 struct Sample {
@@ -68,6 +73,8 @@ struct Forecasts {
   size_t jobs = 0;
   double within = 0;  // part of the starts that fell between low and high
   double median_width_seconds = 0, median_wait_seconds = 0;
+  // The same for what is told at any moment of the wait.
+  double later_within = 0, later_median_width_seconds = 0;
 };
 Forecasts forecasts_of(const Simulated& done);
 

@@ -94,8 +94,11 @@ struct Cluster::State {
   Amounts all;  // of nodes that are open
   Worth worth;
   size_t stopping = 0;
-  Calibration calibration;
-  std::map<std::string, Said> said;  // by job id
+  // A job that has waited for long is another than one that has just come: it is stuck behind those
+  // that last. So errors of what is said then are learnt apart.
+  Calibration calibration, later_calibration;
+  std::map<std::string, SaidOf> said;  // by job id
+  SeededRandom said_random{1};
 
   // As if nothing ran; made when first asked for after the nodes have changed.
   Cells& idle();

@@ -50,6 +50,10 @@ class Simulate(unittest.TestCase):
         words = ("--jobs", jobs, "--cluster", "1x8", "--run-to-end", "--forecast")
         silent, told = (self.answer(*words, *more)["forecast"] for more in ((), ("--tell", "100")))
         self.assertGreater(silent["jobs"], 50)
+        for found in (silent, told):
+            self.assertGreater(found["any_time"]["within_percent"], 30)  # it has learnt little yet
+            self.assertLess(found["any_time"]["median_width_seconds"],
+                            found["median_width_seconds"])
         self.assertLess(told["median_width_seconds"], silent["median_width_seconds"])
         refused = self.simulate(*words, "--tell", "101")
         self.assertEqual(refused.returncode, 7, refused.stderr)
