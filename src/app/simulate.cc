@@ -242,7 +242,7 @@ std::string forecast_json(const sched::Forecasts& told) {
       "\"median_wait_seconds\":{:.0f},\"jobs\":{},\"any_time\":{{\"within_percent\":{:.1f},"
       "\"median_width_seconds\":{:.0f}}}}}",
       100 * told.within, told.median_width_seconds, told.median_wait_seconds, told.jobs,
-      100 * told.later_within, told.later_median_width_seconds);
+      100 * told.any_time_within, told.any_time_median_width_seconds);
 }
 
 // What only some ask for.
@@ -267,8 +267,8 @@ std::string forecast_words(const sched::Forecasts& told) {
       "these spans were under {}, half of the waits under {}\n"
       "told at any time of the wait: {:.1f} %, half of the spans under {}\n",
       100 * told.within, told.jobs, words(told.median_width_seconds),
-      words(told.median_wait_seconds), 100 * told.later_within,
-      words(told.later_median_width_seconds));
+      words(told.median_wait_seconds), 100 * told.any_time_within,
+      words(told.any_time_median_width_seconds));
 }
 
 // What a replay comes to.

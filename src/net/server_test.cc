@@ -13,6 +13,13 @@
 namespace hearth::net {
 namespace {
 
+// What begins with /inline is handled by the loop's own thread.
+BodyRule inline_rule(const RequestHead& head) {
+  BodyRule rule;
+  rule.on_io_thread = head.path.starts_with("/inline");
+  return rule;
+}
+
 TEST(Server, AnswersAndKeepsTheConnection) {
   TestServer test;
   test.start();
@@ -425,11 +432,7 @@ TEST(Server, NamesTheAddressThatIsTaken) {
 
 TEST(Server, AHandlerThatThrowsIsA500) {
   TestServer test;
-  test.handler.on_rule = [](const RequestHead& head) {
-    BodyRule rule;
-    rule.on_io_thread = head.path == "/inline";
-    return rule;
-  };
+  test.handler.on_rule = inline_rule;
   test.handler.on_request = [](Request&) -> Response { throw std::runtime_error("broken"); };
   test.start();
   RawClient client(test.port());
@@ -443,11 +446,7 @@ TEST(Server, AHandlerThatThrowsIsA500) {
 // write.
 TEST(Server, EveryThreadThatWritesHasSigpipeBlocked) {
   TestServer test;
-  test.handler.on_rule = [](const RequestHead& head) {
-    BodyRule rule;
-    rule.on_io_thread = head.path == "/inline";
-    return rule;
-  };
+  test.handler.on_rule = inline_rule;
   test.handler.on_request = [](Request&) {
     sigset_t blocked;
     pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
@@ -465,11 +464,7 @@ TEST(Server, ServesTwoHundredConnectionsAtOnce) {
   ServerOptions options;
   options.io_threads = 2;
   TestServer test(options);
-  test.handler.on_rule = [](const RequestHead& head) {
-    BodyRule rule;
-    rule.on_io_thread = head.path.starts_with("/inline");
-    return rule;
-  };
+  test.handler.on_rule = inline_rule;
   test.handler.on_request = [](Request& request) {
     return Response::text(200, "text/plain", request.path + request.body);
   };

@@ -216,7 +216,7 @@ std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std
       continue;
     }
     found[id] = state.later_calibration.around(said);
-    if (state.said_random.unit() * static_cast<double>(++of.later_times) < 1) of.later = said;
+    if (is_kept(state.said_random, of.later_moments)) of.later = said;
   }
   return found;
 }

@@ -23,12 +23,18 @@ struct Said {
   double mean = 0, spread = 0;
 };
 
-// All that was said of a job that waits: when it was first asked about, and at one of the moments
+// Of things that come one after the other one is kept, each as likely (a reservoir of one): is it
+// this one, so far? `seen`: how many came before it; counts it.
+inline bool is_kept(Random& random, int64_t& seen) {
+  return random.unit() * static_cast<double>(++seen) < 1;
+}
+
+// What was said of a job that waits: when it was first asked about, and at one of the moments
 // after, each as likely.
 struct SaidOf {
   Said first;
   std::optional<Said> later;
-  int64_t later_times = 0;
+  int64_t later_moments = 0;
 };
 
 // How far the waits of the runs must be stretched to be true: errors, as parts of how far the runs

@@ -239,9 +239,9 @@ class Engine {
     for (const auto& [id, starts_in] : found) {
       JobOutcome& job = done_.jobs[by_id_.at(id)];
       if (job.started_at.micros != 0) continue;  // it waits for its next start
-      if (random_.unit() * static_cast<double>(++job.times_said) >= 1) continue;
-      job.said_later = starts_in;
-      job.said_later_at = now;
+      if (!is_kept(random_, job.moments)) continue;
+      job.said_at_any_time = starts_in;
+      job.any_time = now;
     }
     for (const std::string& id : waiting) {
       if (told(id)) continue;
@@ -322,21 +322,26 @@ Result<Simulated> simulate(const Trace& trace, const SimulateOptions& options) {
 
 Forecasts forecasts_of(const Simulated& done) {
   Forecasts found;
-  std::vector<double> widths, waits, later;
+  const auto holds = [](const StartsIn& said, Duration real) {
+    return said.low <= real && real <= said.high;
+  };
+  const auto width = [](const StartsIn& said) { return said.high.seconds() - said.low.seconds(); };
+  std::vector<double> widths, waits, any_time_widths;
   for (const JobOutcome& job : done.jobs) {
     if (!job.said || job.started_at.micros == 0) continue;
     const Duration wait = job.started_at - job.said_at;
-    found.within += job.said->low <= wait && wait <= job.said->high ? 1 : 0;
-    widths.push_back(job.said->high.seconds() - job.said->low.seconds());
+    found.within += holds(*job.said, wait) ? 1 : 0;
+    widths.push_back(width(*job.said));
     waits.push_back(wait.seconds());
-    const Duration left = job.started_at - job.said_later_at;
-    found.later_within += job.said_later->low <= left && left <= job.said_later->high ? 1 : 0;
-    later.push_back(job.said_later->high.seconds() - job.said_later->low.seconds());
+    const Duration left = job.started_at - job.any_time;
+    found.any_time_within += holds(*job.said_at_any_time, left) ? 1 : 0;
+    any_time_widths.push_back(width(*job.said_at_any_time));
   }
   found.jobs = waits.size();
-  found.within /= std::max(1.0, static_cast<double>(waits.size()));
-  found.later_within /= std::max(1.0, static_cast<double>(waits.size()));
-  found.later_median_width_seconds = spread_of(later).p50;
+  const double all = std::max(1.0, static_cast<double>(waits.size()));
+  found.within /= all;
+  found.any_time_within /= all;
+  found.any_time_median_width_seconds = spread_of(any_time_widths).p50;
   found.median_width_seconds = spread_of(widths).p50;
   found.median_wait_seconds = spread_of(waits).p50;
   return found;

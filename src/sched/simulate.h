@@ -38,9 +38,9 @@ struct JobOutcome {
   Time said_at;
   // At one of the moments when the queue's forecasts were made anew while it waited, each as
   // likely.
-  std::optional<StartsIn> said_later;
-  Time said_later_at;
-  int64_t times_said = 0;
+  std::optional<StartsIn> said_at_any_time;
+  Time any_time;
+  int64_t moments = 0;
 };
 // How it was at a moment: steps, thinned out evenly to kMostSamples.
 struct Sample {
@@ -74,7 +74,7 @@ struct Forecasts {
   double within = 0;  // part of the starts that fell between low and high
   double median_width_seconds = 0, median_wait_seconds = 0;
   // The same for what is told at any moment of the wait.
-  double later_within = 0, later_median_width_seconds = 0;
+  double any_time_within = 0, any_time_median_width_seconds = 0;
 };
 Forecasts forecasts_of(const Simulated& done);
 

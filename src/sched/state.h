@@ -98,7 +98,7 @@ struct Cluster::State {
   // that last. So errors of what is said then are learnt apart.
   Calibration calibration, later_calibration;
   std::map<std::string, SaidOf> said;  // by job id
-  SeededRandom said_random{1};
+  SeededRandom said_random{1};         // which later moment of a job is learnt from
 
   // As if nothing ran; made when first asked for after the nodes have changed.
   Cells& idle();
