@@ -48,7 +48,10 @@ class World {
     for (int i = 0; i < 12; ++i) cluster_.apply(NodeChanged{node(i)});
     for (const char* name : {"a", "b", "c"}) {
       ProjectQuota quota{.name = name, .parent = "all"};
-      quota.guaranteed.milli_gpus = 16'000;
+      if (quota.name == "c")
+        quota.guaranteed.milli_gpus_of["A100"] = 16'000;
+      else
+        quota.guaranteed.milli_gpus = 16'000;
       quota.limit.milli_gpus = 40'000;
       cluster_.apply(ProjectChanged{quota});
     }

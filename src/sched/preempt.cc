@@ -79,13 +79,13 @@ class Search {
     if (opportunistic) return false;
     const Quotas& quotas = state_.quotas;
     if (running.project != project_ &&
-        quotas.may_reclaim(project_, queued_.amounts, running.project))
+        quotas.may_reclaim(project_, queued_.amounts, running.project, running.amounts))
       return true;
     if (state_.standing(running, now_) >= standing_) return false;
     // Whoever keeps within its promise, or has come down to it, is left in peace by the mere
     // priority of one that is not: it would have it back at once, and so on for ever.
     return running.project == project_ || entitled_ ||
-           !quotas.within_guarantee(running.project, queued_.amounts);
+           !quotas.within_guarantee(running.project, queued_.amounts, running.amounts);
   }
 
   EvictionCost cost_of(const Running& running) const {

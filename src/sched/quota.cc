@@ -174,11 +174,18 @@ bool Quotas::entitled(int32_t project, const Amounts& asked) const {
   return false;
 }
 
-bool Quotas::within_guarantee(int32_t project, const Amounts& asked) const {
+bool Quotas::within_guarantee(int32_t project, const Amounts& asked, const Amounts& held) const {
   if (project < 0 || !at(project).promised) return false;
+  const auto& clauses = at(project).clauses;
+  const bool any_model = amount(asked, kGpus) > 0 && asked.size() <= kModels;
+  const bool by_number = std::any_of(clauses.begin(), clauses.end(), [](const Clause& clause) {
+    return clause.guaranteed >= 0 && clause.amounts == std::vector{kGpus};
+  });
+  const Amounts& models = any_model && !by_number ? held : asked;
   bool named = false;
-  for (const Clause& clause : at(project).clauses) {
-    if (clause.guaranteed < 0 || sum(asked, clause) == 0) continue;
+  for (const Clause& clause : clauses) {
+    const bool of_models = !clause.amounts.empty() && clause.amounts.front() >= kModels;
+    if (clause.guaranteed < 0 || sum(of_models ? models : asked, clause) == 0) continue;
     named = true;
     if (sum(at(project).used, clause) > clause.guaranteed) return false;
   }
@@ -196,7 +203,8 @@ std::pair<int32_t, int32_t> Quotas::below_common(int32_t a, int32_t b) const {
   return {from_a.empty() ? a : from_a.back(), from_b.empty() ? b : from_b.back()};
 }
 
-bool Quotas::may_reclaim(int32_t project, const Amounts& asked, int32_t other) const {
+bool Quotas::may_reclaim(int32_t project, const Amounts& asked, int32_t other,
+                         const Amounts& held) const {
   if (other < 0) return true;  // opportunistic
   if (project < 0 || project == other) return false;
   const auto [mine, theirs] = below_common(project, other);
@@ -208,7 +216,7 @@ bool Quotas::may_reclaim(int32_t project, const Amounts& asked, int32_t other) c
     named = true;
     if (sum(claimant.used, clause) + more > clause.guaranteed) return false;
   }
-  return named && !within_guarantee(theirs, asked);
+  return named && !within_guarantee(theirs, asked, held);
 }
 
 double Quotas::share(int32_t project, const Amounts& all) const {

@@ -81,10 +81,13 @@ class Quotas {
   std::optional<OverLimit> over_limit_ever(int32_t project, const Amounts& asked) const;
   // Within what the project is promised, so that others may have to give it back.
   bool entitled(int32_t project, const Amounts& asked) const;
-  // Whether a job of `project` that asks for this may end what `other` uses beyond its guarantee.
-  bool may_reclaim(int32_t project, const Amounts& asked, int32_t other) const;
-  // Whether the project uses no more than it is promised, of what is asked.
-  bool within_guarantee(int32_t project, const Amounts& asked) const;
+  // Whether a job of `project` that asks for this may end one of `other` that has `held`, as other
+  // uses more than its guarantee.
+  bool may_reclaim(int32_t project, const Amounts& asked, int32_t other, const Amounts& held) const;
+  // Whether the project uses no more than it is promised, of what is asked and a job of it holds.
+  // Who asks for GPUs of any model is after those that are held: where no number of GPUs is
+  // promised, what is promised of their models counts.
+  bool within_guarantee(int32_t project, const Amounts& asked, const Amounts& held) const;
   // The largest part of what there is (dominant share), over the weight; less goes first.
   double share(int32_t project, const Amounts& all) const;
   // Time goes on: what is used counts as the past from here on.
