@@ -145,10 +145,20 @@ void explain_never(Reason& reason) {
   const std::string_view code = resource == 1   ? "cpus_short"
                                 : resource == 2 ? "memory_short"
                                                 : "gpus_short";
+  const std::string cell = name(reason, "cell");
+  if (!cell.empty() && most > 0) {
+    reason.text = format("needs {} of one {}, the largest one has {}", amount(code, needed), cell,
+                         amount(code, most));
+    reason.mend =
+        format("ask for {}: {:g} at most, or leave out placement.inside", field(code), most);
+    return;
+  }
   reason.text = format("needs {}, the largest node has {}", amount(code, needed),
                        most == 0 ? "none" : amount(code, most));
-  const std::string value =
-      resource == 2 ? format("{}MiB", static_cast<int64_t>(most) >> 20) : format("{:g}", most);
+  const auto mebibytes = static_cast<int64_t>(most) >> 20;
+  const std::string size =
+      mebibytes % 1024 == 0 ? format("{}GiB", mebibytes / 1024) : format("{}MiB", mebibytes);
+  const std::string value = resource == 2 ? size : format("{:g}", most);
   reason.mend = format("ask for {}: {} at most, or add a larger node", field(code), value);
 }
 
@@ -160,9 +170,10 @@ void explain_closing(Reason& reason) {
       seconds > 0 ? format_duration(Duration::seconds(seconds)) + ", before it would have ended"
                   : "",
       why.empty() ? "" : format(" ({})", why));
-  reason.mend = seconds > 0
-                    ? "give it a time_limit that ends before, or wait until the node is open again"
-                    : "it goes on, from its last checkpoint, where and when there is room";
+  reason.mend = mend_or(
+      reason, seconds > 0
+                  ? "give it a time_limit that ends before, or wait until the node is open again"
+                  : "it starts, or goes on from its last checkpoint, where and when there is room");
 }
 
 }  // namespace
@@ -208,12 +219,19 @@ void explain(Reason& reason) {
     reason.text = "no machine takes jobs yet";
     reason.mend = "start one, or see `hearth status`";
   } else if (code == "node_down") {
-    reason.text = format(
-        "{:g} of {} {} out of service, in whole or a GPU of it, and the rest is "
-        "too small",
-        number(reason, "down"), count(number(reason, "nodes"), "node"),
-        number(reason, "down") == 1 ? "is" : "are");
-    reason.mend = mend_or(reason, "see `hearth node list` for what is wrong with it");
+    const std::string node = name(reason, "closed"), why = name(reason, "why_closed");
+    const std::string out =
+        format("{:g} of {} {} out of service", number(reason, "down"),
+               count(number(reason, "nodes"), "node"), number(reason, "down") == 1 ? "is" : "are");
+    if (node.empty()) {
+      reason.text = out + ", in whole or a GPU of it, and the rest is too small or of another kind";
+      reason.mend = mend_or(reason, "see `hearth node list` for what is wrong with it");
+    } else {
+      reason.text =
+          format("node {} would do for it, but takes no new job ({}); {}", node, why, out);
+      reason.mend =
+          mend_or(reason, format("wait until node {} is open again (`hearth node list`)", node));
+    }
   } else if (code == "back_off") {
     reason.text = format("the last attempt failed; tried again in {}",
                          format_duration(Duration::seconds(number(reason, "seconds"))));

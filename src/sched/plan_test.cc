@@ -432,7 +432,26 @@ TEST(Explain, NamesTheSmallestChange) {
   Reason never{"never_fits", {{"resource", 2}, {"needed", 8LL << 30}, {"most", 4LL << 30}}, "", ""};
   explain(never);
   EXPECT_EQ(never.text, "needs 8 GiB, the largest node has 4 GiB");
-  EXPECT_EQ(never.mend, "ask for memory: 4096MiB at most, or add a larger node");
+  EXPECT_EQ(never.mend, "ask for memory: 4GiB at most, or add a larger node");
+  Reason cell{
+      "never_fits", {{"resource", 3}, {"needed", 8}, {"most", 4}}, "", "", {{"cell", "NUMA node"}}};
+  explain(cell);
+  EXPECT_EQ(cell.text, "needs 8 GPUs of one NUMA node, the largest one has 4 GPUs");
+  EXPECT_EQ(cell.mend, "ask for gpus: 4 at most, or leave out placement.inside");
+}
+
+TEST(Explain, NamesANodeThatWouldDo) {
+  Reason reason{"node_down", {{"nodes", 3}, {"down", 2}}, "", ""};
+  explain(reason);
+  EXPECT_EQ(reason.text,
+            "2 of 3 nodes are out of service, in whole or a GPU of it, and the rest is too small "
+            "or of another kind");
+  reason.names = {{"closed", "gpu-2"}, {"why_closed", "cordoned"}};
+  explain(reason);
+  EXPECT_EQ(reason.text,
+            "node gpu-2 would do for it, but takes no new job (cordoned); 2 of 3 nodes are out of "
+            "service");
+  EXPECT_EQ(reason.mend, "wait until node gpu-2 is open again (`hearth node list`)");
 }
 
 // A queue of thousands must not make a plan slow: equal jobs are looked at once.

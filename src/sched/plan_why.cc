@@ -101,7 +101,7 @@ Reason Planner::reason_of(int32_t project, Queued& queued) {
     const auto over = over_limit(state_, project, queued);
     if (over) return quota_short(*over);
   }
-  if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells);
+  if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells, queued.ask);
   const std::vector<char>* open = state_.open_to(queued.job, now_);
   const Choice there{.equalized = &state_.equalized, .only = open};
   if (open != nullptr && !place(state_.idle(), queued.ask, there)) return node_closes(*open);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace hearth::sched {
 namespace {
@@ -38,17 +39,21 @@ double free_of(const Node& node, const Need& need, Kind kind) {
   return 0;
 }
 
+// GPUs of the node that do for such a task, free or not.
+GpuMask suiting(const Node& node, const Need& need) {
+  GpuMask found = 0;
+  for (const auto& [model, mask] : node.models) {
+    if ((need.models & (ModelMask{1} << model)) == 0) continue;
+    for (const size_t gpu : bits(mask))
+      if (node.info.gpus[gpu].memory_bytes >= need.gpu_memory) found |= GpuMask{1} << gpu;
+  }
+  return found;
+}
+
 double total_of(const Node& node, const Need& need, Kind kind) {
   switch (kind) {
-    case Kind::gpus: {
-      int64_t count = 0;
-      for (const auto& [model, mask] : node.models) {
-        if ((need.models & (ModelMask{1} << model)) == 0) continue;
-        for (const size_t gpu : bits(mask))
-          count += node.info.gpus[gpu].memory_bytes >= need.gpu_memory;
-      }
-      return static_cast<double>(count);
-    }
+    case Kind::gpus:
+      return static_cast<double>(count_bits(suiting(node, need)));
     case Kind::memory:
       return static_cast<double>(node.total_memory);
     case Kind::cpus:
@@ -86,12 +91,14 @@ struct View {
   }
 };
 
-// The node that comes nearest to taking the task, and the kind that is missing most there.
+// The node that comes nearest to taking the task, of those that would take it were they empty if
+// there are any, and the kind that is missing most there.
 struct Nearest {
   const Node* node = nullptr;
   Kind kind = Kind::cpus;
   double sum = 0;
   int kinds = 0;
+  bool never = false;  // it has too little in all
 };
 Nearest nearest_node(const View& view, const Need& need) {
   Nearest best;
@@ -103,12 +110,14 @@ Nearest nearest_node(const View& view, const Need& need) {
       const double part = missing(node, need, kind);
       here.sum += part;
       here.kinds += part > 0;
+      here.never = here.never || total_of(node, need, kind) < needed_of(need, kind);
       if (part > most) {
         most = part;
         here.kind = kind;
       }
     }
-    if (best.node == nullptr || here.sum < best.sum) best = here;
+    if (best.node == nullptr || std::tie(here.never, here.sum) < std::tie(best.never, best.sum))
+      best = here;
   }
   return best;
 }
@@ -132,6 +141,21 @@ const Need* task_whose_cells_are_small(const View& view) {
     if (!fits) return &group.need;
   }
   return nullptr;
+}
+
+std::string cell_of(const Need& need) {
+  return need.inside == Inside::numa ? "NUMA node" : "switch or NVLink clique";
+}
+
+// GPUs that do for such a task in the largest of the cells that it is to lie in.
+double most_in_a_cell(const View& view, const Need& need) {
+  int64_t most = 0;
+  for (const Node& node : view.cells.nodes()) {
+    if (!view.counts(node)) continue;
+    for (const GpuMask cell : need.inside == Inside::numa ? node.numas : node.links)
+      most = std::max(most, count_bits(cell & suiting(node, need)));
+  }
+  return static_cast<double>(most);
 }
 
 // A GPU is asked for, there are some, but none that suits.
@@ -160,8 +184,7 @@ const Node* closed_with_room(const View& view, const Need& need) {
   return nullptr;
 }
 
-void name_closed(Reason& reason, const View& view, const Need& need) {
-  const Node* node = closed_with_room(view, need);
+void name_closed(Reason& reason, const Node* node) {
   if (node == nullptr) return;
   const NodeInfo& info = node->info;
   reason.names["closed"] = info.name;
@@ -176,16 +199,26 @@ double shown(const std::string& what, int64_t amount) {
 
 }  // namespace
 
-Reason closed(const Cells& cells) {
+Reason closed(const Cells& cells, const Ask& ask) {
   double nodes = 0, down = 0;
+  const Node* would_do = nullptr;
+  const auto suits = [&](const Node& node) {
+    const Need& need = ask.groups.front().need;
+    return !node.open && ask.takes(node.key.first) && std::ranges::all_of(kKinds, [&](Kind kind) {
+      return total_of(node, need, kind) >= needed_of(need, kind);
+    });
+  };
   for (const Node& node : cells.nodes()) {
     if (!node.present) continue;
     nodes += 1;
     const bool well = count_bits(node.healthy) == static_cast<int64_t>(node.gpus);
     down += !node.open || !well;
+    if (would_do == nullptr && suits(node)) would_do = &node;
   }
   if (nodes == 0) return {"no_node", {}, "", ""};
-  return {"node_down", {{"nodes", nodes}, {"down", down}}, "", ""};
+  Reason reason{"node_down", {{"nodes", nodes}, {"down", down}}, "", ""};
+  name_closed(reason, would_do);
+  return reason;
 }
 
 Reason quota_short(const OverLimit& over) {
@@ -218,15 +251,15 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::v
               {{"needed", needed_of(*small, Kind::gpus)}},
               "",
               "",
-              {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
+              {{"cell", cell_of(*small)}}};
     }
     const auto placed = static_cast<double>(place_some(cells, ask, {.only = only}));
     Reason gang{"gang_short", {{"tasks", tasks}, {"placed", placed}}, "", ""};
-    name_closed(gang, view, ask.groups.front().need);
+    name_closed(gang, closed_with_room(view, ask.groups.front().need));
     return gang;
   }
   const Nearest nearest = nearest_node(view, *need);
-  if (nearest.node == nullptr) return closed(cells);
+  if (nearest.node == nullptr) return closed(cells, ask);
   Reason reason{std::string(code_of(nearest.kind)),
                 {{"needed", needed_of(*need, nearest.kind)},
                  {"free", free_of(*nearest.node, *need, nearest.kind)},
@@ -234,7 +267,7 @@ Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::v
                  {"tasks", tasks}},
                 "",
                 ""};
-  name_closed(reason, view, *need);
+  name_closed(reason, closed_with_room(view, *need));
   return reason;
 }
 
@@ -253,12 +286,13 @@ std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& as
   const Need* need = task_that_fits_nowhere(view);
   if (need == nullptr) {
     if (const Need* small = task_whose_cells_are_small(view)) {
-      return Reason{
-          "never_fits",
-          {{"resource", 3}, {"needed", needed_of(*small, Kind::gpus)}, {"most", 0}},
-          "",
-          "",
-          {{"cell", small->inside == Inside::numa ? "NUMA node" : "switch or NVLink clique"}}};
+      return Reason{"never_fits",
+                    {{"resource", 3},
+                     {"needed", needed_of(*small, Kind::gpus)},
+                     {"most", most_in_a_cell(view, *small)}},
+                    "",
+                    "",
+                    {{"cell", cell_of(*small)}}};
     }
     return Reason{"never_fits",
                   {{"resource", 4},

@@ -10,10 +10,11 @@
 //   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
 //   preempting      victims, ahead: it starts when those that were asked to end have ended
 //   node_closes     seconds (0: it has closed); names node, why: what would take it closes before
-//   it
-//                   ends
+//                   it ends
 //   no_node                nothing is known of any node
-//   node_down              nodes, down: it needs nodes or GPUs that are out of service
+//   node_down              nodes, down: it needs nodes or GPUs that are out of service; names
+//   closed,
+//                   why_closed: a node that would take it, but takes nothing now
 //   back_off        seconds
 //   behind          ahead, held_seconds: it fits, but the room is held for a job that waits longer
 //   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole
@@ -33,7 +34,7 @@ namespace hearth::sched {
 // `only`: the nodes that it may use; null: all.
 Reason shortage(Cells& cells, const QueuedJob& job, const Ask& ask, const std::vector<char>* only);
 // Why it could not be placed even if nothing else ran, though it could if all were in service.
-Reason closed(const Cells& cells);
+Reason closed(const Cells& cells, const Ask& ask);
 Reason quota_short(const OverLimit& over);
 // Why it could not be placed even on the idle cluster (`all`); nothing when it could, or when no
 // node is known yet.
