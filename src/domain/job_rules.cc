@@ -53,6 +53,7 @@ class Rules {
     outputs();
     metrics();
     placement();
+    gpus();
   }
 
  private:
@@ -77,6 +78,25 @@ class Rules {
     if (spec_.placement.spread && spec_.placement.within == Within::node && tasks_of(spec_) > 1)
       mistake("placement.spread", node, "true beside within: node",
               "one of: spread: true, within: node", "take one of them out");
+  }
+
+  void gpus() {
+    gpu_wishes("resources", root_.find("resources"), spec_.resources);
+    for (const auto& [name, role] : spec_.roles)
+      gpu_wishes(format("roles.{}.resources", name),
+                 find(find(root_.find("roles"), name), "resources"), role.resources);
+  }
+  // What is wished of GPUs where none is asked for: it would run without one.
+  void gpu_wishes(const std::string& path, const Node* resources, const Resources& asked) {
+    if (asked.gpus > 0) return;
+    const auto wish = [&](bool is_there, std::string_view field) {
+      if (!is_there || is_meant("gpus")) return;
+      mistake(format("{}.{}", path, field), find(resources, field), "no GPUs to go with it",
+              format("{} beside gpus", field), "add gpus: 1, or take it out");
+    };
+    wish(!asked.gpu_model.empty(), "gpu_model");
+    wish(asked.gpu_share < 1, "gpu_share");
+    wish(asked.gpu_memory.has_value(), "gpu_memory");
   }
 
   void version() {

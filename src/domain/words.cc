@@ -167,8 +167,8 @@ std::string mend_words(const Node& node, const Type& type, const Field* rules) {
     return format("write the unit, such as {}s", shortened(node.text));
   if (type.kind == Kind::list && node.kind != Node::Kind::map && node.kind != Node::Kind::list)
     return format("write a list: [{}]", shortened(node.text));
-  if (type.kind == Kind::text && node.typed && node.kind != Node::Kind::list &&
-      node.kind != Node::Kind::map)
+  if (type.kind == Kind::text && node.typed && node.kind != Node::Kind::text &&
+      node.kind != Node::Kind::list && node.kind != Node::Kind::map)
     return format("put it in quotes: \"{}\"", shortened(node.text));
   if (is_wrong_in_number(node, type)) return "change the number of items";
   const std::string example = example_of(type, rules);
