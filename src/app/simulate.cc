@@ -60,9 +60,11 @@ Result<std::string> file_of(std::string_view option, const std::string& path) {
 Result<Trace> load(const cli::SimulateArgs& args) {
   Trace trace;
   if (args.jobs.empty())
-    return Error::invalid("says no jobs to replay", "name their file: --jobs FILE");
-  if (args.nodes.empty() == args.cluster.empty())
-    return Error::invalid("needs one cluster", "say --nodes FILE or --cluster NODESxGPUS");
+    return Error::invalid("there are no jobs to replay", "name their file: --jobs FILE");
+  if (!args.nodes.empty() && !args.cluster.empty())
+    return Error::invalid("--nodes and --cluster are two clusters", "leave one of them out");
+  if (args.nodes.empty() && args.cluster.empty())
+    return Error::invalid("there is no cluster", "say --nodes FILE or --cluster NODESxGPUS");
   if (!args.nodes.empty()) {
     const std::string text = TRY(file_of("--nodes", args.nodes));
     const bool topology = args.nodes.ends_with(".yaml") || args.nodes.ends_with(".yml");
@@ -261,6 +263,7 @@ std::string optional_json(const cli::SimulateArgs& args, const Trace& trace,
 }
 
 std::string forecast_words(const sched::Forecasts& told) {
+  if (told.jobs == 0) return "no job was told a start: none waited for an end that can be known\n";
   const auto words = [](double seconds) { return format_duration(Duration::seconds(seconds)); };
   return format(
       "{:.1f} % of {} starts fell into the time told as the wait began (meant for 80 %); half of "
@@ -338,7 +341,10 @@ void print_words(const cli::SimulateArgs& args, const sched::Simulated& done, co
         "%.1f %% of the jobs that fit one switch lay in one; %lld did not though one was free\n",
         inside_percent(done.links), static_cast<long long>(done.links.missed));
   if (sum.never > 0)
-    std::printf("%zu jobs never started: they do not fit this cluster\n", sum.never);
+    std::printf(
+        "%zu of them never started: they fit neither this cluster nor, if they have one, "
+        "their project's limit\n",
+        sum.never);
 }
 
 Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json) {

@@ -11,12 +11,23 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
   return format("{}", join(parts, between));
 }
 
-Result<double> number_of(const std::string& text, const std::string& what) {
+Result<double> number_of(const std::string& text, std::string_view what) {
   const auto value = real_of(text);
   if (value && *value >= 0) return *value;
-  return Error::invalid(format("{}={} is no amount", what, text),
-                        format("write a number from 0 on, or {}=none", what));
+  return Error::invalid(format("{}: '{}' is no number", what, text), "write a number from 0 on");
 }
+
+namespace {
+
+Result<double> amount_of(const std::string& text, const std::string& what) {
+  auto amount = number_of(text, what);
+  if (amount.ok()) return amount;
+  Error error = std::move(amount).error();
+  error.mend += format(", or {}=none", what);
+  return error;
+}
+
+}  // namespace
 
 Result<void> take_amounts(Amounts& amounts, const std::string& text) {
   for (const auto part : split(text, ',')) {
@@ -32,7 +43,7 @@ Result<void> take_amounts(Amounts& amounts, const std::string& text) {
     } else if (what == "cpus" || what == "gpus") {
       auto& amount = what == "cpus" ? amounts.cpus : amounts.gpus;
       amount.reset();
-      if (!none) amount = TRY(number_of(value, what));
+      if (!none) amount = TRY(amount_of(value, what));
     } else {
       // A GPU's model is any name, but not a slip of these.
       std::string low = what;
@@ -42,7 +53,7 @@ Result<void> take_amounts(Amounts& amounts, const std::string& text) {
         return Error::invalid(format("'{}' is neither gpus, cpus, memory nor a GPU's model", what),
                               format("did you mean {}?", near));
       amounts.gpu_models.erase(what);
-      if (!none) amounts.gpu_models[what] = TRY(number_of(value, what));
+      if (!none) amounts.gpu_models[what] = TRY(amount_of(value, what));
     }
   }
   return {};

@@ -14,7 +14,7 @@ namespace hearth::cli {
 
 std::string joined(const std::vector<std::string>& parts, std::string_view between);
 // A number from 0 on; `what` is named in the error.
-Result<double> number_of(const std::string& text, const std::string& what);
+Result<double> number_of(const std::string& text, std::string_view what);
 // "gpus=8,memory=256GiB,H100=4" into `amounts`; "gpus=none" takes one out.
 Result<void> take_amounts(Amounts& amounts, const std::string& text);
 // "8 GPUs, 4 H100, 256 GiB".

@@ -99,7 +99,7 @@ Result<int> set_quota(const Globals& globals, const QuotaArgs& args) {
   Quota quota = TRY(server.api().get_as<QuotaStatus>(quota_path(args.project))).quota;
   for (const std::string& text : args.guaranteed) TRY(take_amounts(quota.guaranteed, text));
   for (const std::string& text : args.limit) TRY(take_amounts(quota.limit, text));
-  if (!args.weight.empty()) quota.weight = TRY(number_of(args.weight, "weight"));
+  if (!args.weight.empty()) quota.weight = TRY(number_of(args.weight, "--weight"));
   net::Headers extra;
   if (!quota.id.empty()) extra.set("If-Match", format("\"{}\"", quota.version));
   const std::string body = format(R"({{"weight":{},"guaranteed":{},"limit":{}}})", quota.weight,
@@ -430,6 +430,18 @@ struct ReservationArgs {
   bool maintenance = false;
 };
 
+// "2026-12-01T18:00:00Z", or "+2h" from now on.
+Result<Time> moment_of(std::string_view option, const std::string& text) {
+  if (text.starts_with('+')) {
+    if (const auto ahead = parse_duration(text.substr(1)); ahead.ok())
+      return system_clock().now() + *ahead;
+  } else if (const auto time = from_rfc3339(text); time.ok()) {
+    return time;
+  }
+  return Error::invalid(format("{}: '{}' is no time", option, text),
+                        "write one as 2026-12-01T18:00:00Z, or +2h for in two hours");
+}
+
 Result<int> add_reservation(const Globals& globals, const ReservationArgs& args) {
   if (args.length.empty() && args.until.empty())
     return Error::invalid("it is not said when the reservation is over",
@@ -446,13 +458,9 @@ Result<int> add_reservation(const Globals& globals, const ReservationArgs& args)
   wanted.projects = args.projects;
   wanted.maintenance = args.maintenance;
   wanted.reason = args.reason;
-  wanted.from = system_clock().now();
-  if (args.from.starts_with('+'))
-    wanted.from = wanted.from + TRY(parse_duration(args.from.substr(1)));
-  else if (!args.from.empty())
-    wanted.from = TRY(from_rfc3339(args.from));
+  wanted.from = args.from.empty() ? system_clock().now() : TRY(moment_of("--from", args.from));
   wanted.until = args.until.empty() ? wanted.from + TRY(parse_duration(args.length))
-                                    : TRY(from_rfc3339(args.until));
+                                    : TRY(moment_of("--until", args.until));
   const std::string answer =
       TRY(server.api().send("POST", "/api/v1/reservations", request_json(wanted)));
   return say(globals, answer,
@@ -491,7 +499,7 @@ void add_reservation_commands(Tree& tree) {
       .flag(add->maintenance, "--maintenance", "no job runs there then")
       .option(add->from, "--from", "TIME", "2026-12-01T18:00:00Z, or +2h; default: now")
       .option(add->length, "--for", "D", "how long: 4h")
-      .option(add->until, "--until", "TIME", "or when it is over")
+      .option(add->until, "--until", "TIME", "or when it is over: a time, or +6h")
       .option(add->reason, "--reason", "TEXT", "for people")
       .does([add, &globals] { return add_reservation(globals, *add); });
   auto gone = std::make_shared<std::string>();

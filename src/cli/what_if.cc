@@ -14,8 +14,8 @@ Result<void> take_quota(std::map<std::string, WhatIfQuota>& quotas, const std::s
                         Amounts WhatIfQuota::* member) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0)
-    return Error::invalid(format("'{}' names no project", text),
-                          "write PROJECT:WHAT=N, such as vision:gpus=8");
+    return Error::invalid(format("'{}' is not PROJECT:WHAT=N", text),
+                          "name the project and the amount, such as vision:gpus=8");
   return take_amounts(quotas.at(text.substr(0, colon)).*member, text.substr(colon + 1));
 }
 

@@ -49,6 +49,15 @@ class Table {
     return table;
   }
 
+  // Of our own formats: a misspelt column is not as good as none.
+  Result<void> only(std::initializer_list<std::string_view> known) const {
+    for (const std::string_view name : names_)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        return Error{Code::invalid, format("{}:1: unknown column '{}', allowed are {}", file_, name,
+                                           join(known, ", "))};
+    return {};
+  }
+
   size_t size() const { return rows_.size(); }
   bool has(std::string_view name) const { return column(name) < names_.size(); }
   std::string_view field(size_t row, std::string_view name) const {
@@ -338,6 +347,9 @@ Result<void> read_placement(const Table& table, size_t row, QueuedJob& job) {
 
 Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
+  TRY(table.only({"submit_seconds", "duration_seconds", "project", "user", "name", "priority",
+                  "tasks", "cpus", "memory_bytes", "gpus", "gpu_share", "gpu_model", "pool",
+                  "within", "spread", "balanced"}));
   TaskCount count(file);
   std::vector<TraceJob> jobs;
   for (size_t row = 0; row < table.size(); ++row) {
@@ -376,6 +388,8 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
 
 Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
+  TRY(table.only({"project", "parent", "weight", "guaranteed_gpus", "limit_gpus", "guaranteed_cpus",
+                  "limit_cpus"}));
   std::vector<ProjectQuota> projects;
   for (size_t row = 0; row < table.size(); ++row) {
     ProjectQuota quota{.name = TRY(table.text(row, "project"))};
@@ -391,6 +405,10 @@ Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::st
     TRY(amount("limit_gpus", quota.limit.milli_gpus));
     TRY(amount("guaranteed_cpus", quota.guaranteed.milli_cpus));
     TRY(amount("limit_cpus", quota.limit.milli_cpus));
+    if (quota.limit.milli_gpus < quota.guaranteed.milli_gpus && quota.limit.milli_gpus)
+      return table.wrong(row, "guaranteed_gpus", "at most limit_gpus");
+    if (quota.limit.milli_cpus < quota.guaranteed.milli_cpus && quota.limit.milli_cpus)
+      return table.wrong(row, "guaranteed_cpus", "at most limit_cpus");
     projects.push_back(std::move(quota));
   }
   return projects;
