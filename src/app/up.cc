@@ -29,7 +29,7 @@ namespace hearth::app {
 namespace {
 
 constexpr Duration kReadyTime = Duration::seconds(60);
-constexpr size_t kToldLines = 60;  // of the log of one that did not start
+constexpr size_t kToldLines = 400;  // of the log of one that did not start
 // Memory that is given free stays with the process up to here, and pieces up to here are not mapped
 // one by one: bodies, rows and merges come and go all the time, and each page that is given back to
 // the kernel is cleared anew when it is wanted again. Per arena, of which there are as many as
@@ -111,8 +111,10 @@ Result<void> detach(const DataPaths& paths) {
   while (system_clock().steady() < until) {
     if (const auto exit = TRY(child.wait(Duration::millis(50)))) {
       const auto said = last_lines(paths.server_log(), kToldLines);
-      return Error::of(code_of(*exit), format("the server ended with {}:\n{}", exit->text(),
-                                              said.ok() ? *said : std::string()));
+      return Error::of(
+          code_of(*exit),
+          format("the server ended with {}:\n{}", exit->text(), said.ok() ? *said : std::string()),
+          format("all that it said: {}", paths.server_log()));
     }
     const auto file = read_server_file(paths.server_file());
     if (file.ok() && file->pid == child.pid()) return {};

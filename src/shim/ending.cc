@@ -80,6 +80,7 @@ Failure of_code(const TaskSpec& spec, const Ending& ending) {
   } else if (code > 128 && code < 128 + 65) {
     failure.text += format(" (as a shell reports {})", os::signal_name(code - 128));
   }
+  if (failure.mend.empty()) failure.mend = "the last lines of its log say why: `hearth job logs`";
   return failure;
 }
 
