@@ -132,9 +132,14 @@ void add_reading_routes(RouteTable& table) {
                  TRY(call.services.jobs.why(call.who, call.at("job"), call.query("project")));
              if (job.reason) return json(*job.reason);
              Reason reason{std::string(word(job.state)), {}, "", ""};
-             reason.text =
-                 job.failure ? job.failure->text : format("the job is {}", word(job.state));
-             if (job.failure) reason.mend = job.failure->mend;
+             reason.text = format("the job is {}", word(job.state));
+             if (!job.failure) return json(reason);
+             if (!finished(job.state)) {
+               reason.text += "; the attempt before: " + job.failure->text;
+               return json(reason);
+             }
+             reason.text = job.failure->text;
+             reason.mend = job.failure->mend;
              return json(reason);
            })
       .answers<Reason>()

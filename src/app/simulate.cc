@@ -189,12 +189,14 @@ std::string spread_json(const sched::Spread& spread) {
                 spread.p99);
 }
 
-// If all GPUs were used all the time: what was asked for, over what there is; and no less than the
-// longest job.
-double ideal_seconds(const Trace& trace) {
+// If all GPUs were used all the time: what was asked for by the jobs that ran, over what there is;
+// and no less than the longest of them.
+double ideal_seconds(const Trace& trace, const sched::Simulated& done) {
   double gpu_seconds = 0, gpus = 0, longest = 0;
   for (const NodeInfo& node : trace.nodes) gpus += static_cast<double>(node.gpus.size());
-  for (const sched::TraceJob& one : trace.jobs) {
+  for (size_t i = 0; i < trace.jobs.size(); ++i) {
+    const sched::TraceJob& one = trace.jobs[i];
+    if (done.jobs[i].finished_at.micros == 0) continue;
     double milli = 0;
     for (const sched::TaskNeed& need : one.job.tasks) milli += static_cast<double>(need.milli_gpus);
     gpu_seconds += milli / 1000 * one.runs.seconds();
@@ -296,7 +298,7 @@ Summary summary_of(const Trace& trace, const sched::Simulated& done) {
   sum.jct = sched::spread_of(completion);
   sum.waits = sched::spread_of(wait);
   sum.makespan = (done.last - done.first).seconds();
-  sum.ideal = ideal_seconds(trace);
+  sum.ideal = ideal_seconds(trace, done);
   for (const NodeInfo& node : trace.nodes) sum.gpus += static_cast<double>(node.gpus.size());
   const auto part = [&](double gpu_seconds, double seconds) {
     return seconds > 0 && sum.gpus > 0 ? gpu_seconds / (seconds * sum.gpus) : 0;
@@ -335,6 +337,14 @@ void print_words(const cli::SimulateArgs& args, const sched::Simulated& done, co
       "%lld evictions\n",
       done.jobs.size(), words(sum.makespan).c_str(), words(sum.ideal).c_str(), sum.used * 100,
       static_cast<long long>(done.evictions));
+  if (done.evictions > 0)
+    std::printf("waited: until the first start; `completed` has the waits after evictions, too\n");
+  if (args.check_waits)
+    std::printf("in all %s of waits while quota and a place were free\n",
+                words(done.needless_wait_seconds).c_str());
+  if (args.fragments)
+    std::printf("%.1f %% of the free GPUs were no use to typical jobs, on average\n",
+                100 * done.fragmented);
   if (args.forecast) std::printf("%s", forecast_words(sched::forecasts_of(done)).c_str());
   if (done.links.jobs > 0)
     std::printf(

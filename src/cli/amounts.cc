@@ -22,9 +22,8 @@ namespace {
 Result<double> amount_of(const std::string& text, const std::string& what) {
   auto amount = number_of(text, what);
   if (amount.ok()) return amount;
-  Error error = std::move(amount).error();
-  error.mend += format(", or {}=none", what);
-  return error;
+  return Error::invalid(format("{}={} is no amount", what, text),
+                        format("write a number from 0 on, or {}=none", what));
 }
 
 }  // namespace

@@ -66,11 +66,44 @@ Result<int> list(const Globals& globals, const ListArgs& args) {
 
 void add_failure(Facts& facts, const Job& job) {
   if (!job.failure) return;
-  facts.add("failure",
+  // Of one that goes on it is how the attempt before ended.
+  facts.add(finished(job.state) ? "failure" : "attempt before",
             format("{}: {}", word(job.failure->failure_class), printable(job.failure->text)));
   facts.add("", printable(job.failure->mend));
   if (tasks_of(job.spec) > 1)
     for (const std::string& line : job.failure->lines) facts.add("", "| " + printable(line));
+}
+
+std::string asked_words(const Role& role) {
+  const Resources& asked = role.resources;
+  std::string words = format("{:g} CPU{}, {}", asked.cpus, asked.cpus == 1 ? "" : "s",
+                             format_size(asked.memory.bytes));
+  if (asked.gpus > 0) {
+    words += format(", {} GPU{}", asked.gpus, asked.gpus == 1 ? "" : "s");
+    if (!asked.gpu_model.empty()) words += format(" ({})", join(asked.gpu_model, " or "));
+    if (asked.gpu_share < 1) words += format(", {:g} of each", asked.gpu_share);
+    if (asked.gpu_memory)
+      words += format(", each of {} or more", format_size(asked.gpu_memory->bytes));
+  }
+  return role.replicas > 1 ? format("{} times {}", role.replicas, words) : words;
+}
+
+// What the scheduler goes by.
+void add_asked(Facts& facts, const Job& job) {
+  const bool several = job.spec.roles.size() > 1;
+  for (const auto& [name, role] : roles_of(job.spec))
+    facts.add(several ? "asks for, " + name : "asks for", printable(asked_words(role)));
+  facts
+      .add("priority",
+           format("{}{}", job.priority, job.spec.opportunistic ? ", opportunistic" : ""))
+      .add("pool", job.spec.pool)
+      .add("time limit", job.spec.time_limit ? format_duration(job.spec.time_limit->duration) : "");
+}
+
+// The phase that goes on has no length yet.
+Duration length_of(const Job& job, const Phase& phase) {
+  const bool open = &phase == &job.phases.back() && !finished(job.state) && phase.seconds == 0;
+  return open ? system_clock().now() - phase.started_at : Duration::seconds(phase.seconds);
 }
 
 void print_job(const Job& job) {
@@ -84,9 +117,9 @@ void print_job(const Job& job) {
   facts.add("project", job.project)
       .add("owner", job.owner)
       .add("run", job.run_id)
-      .add("attempts", job.attempts > 0 ? std::to_string(job.attempts) : "")
-      .add("priority", std::to_string(job.priority))
-      .add("created", ago(job.created_at))
+      .add("attempts", job.attempts > 0 ? std::to_string(job.attempts) : "");
+  add_asked(facts, job);
+  facts.add("created", ago(job.created_at))
       .add("started", ago(job.started_at))
       .add("finished", ago(job.finished_at))
       .add("took", took(job))
@@ -112,7 +145,7 @@ void print_job(const Job& job) {
   Table table({"PHASE", "ATTEMPT", "BEGAN", "SECONDS"});
   for (const Phase& phase : job.phases)
     table.row({phase.name, phase.attempt > 0 ? std::to_string(phase.attempt) : "",
-               when(phase.started_at), format("{:.2f}", phase.seconds)});
+               when(phase.started_at), format("{:.2f}", length_of(job, phase).seconds())});
   table.print("");
 }
 
@@ -158,7 +191,10 @@ Result<int> show(const Globals& globals, const std::string& name) {
     return kExitOk;
   }
   print_job(job);
-  if (tasks_of(job.spec) > 1) TRY(print_tasks(server, job));
+  const auto roles = roles_of(job.spec);
+  const bool has_gpus =
+      std::ranges::any_of(roles, [](const auto& entry) { return entry.second.resources.gpus > 0; });
+  if (has_gpus || tasks_of(job.spec) > 1) TRY(print_tasks(server, job));
   return kExitOk;
 }
 

@@ -64,7 +64,8 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
     near = nearest_command(at, word);
     if (!near.empty()) near = path + " " + near;
   }
-  const std::string meant = near.empty() ? "" : format("did you mean `{}`? ", near);
+  std::string meant = near.empty() ? "" : format("did you mean `{}`? ", near);
+  if (near == word) meant = format("{} goes behind the command that it is of; ", word);
   return fail_usage(detail, format("{}see `{} --help`", meant, path));
 }
 
