@@ -129,6 +129,7 @@ StepHazards Outlook::hazards_of(const QueuedJob& job) const {
 
 std::shared_ptr<const RunTimes> Outlook::like(const QueuedJob& job, Duration before) const {
   if (learnt_ < kFewest) return nullptr;
+  if (learnt_ < kEnough && !kinds_.contains(kinds_of(job)[1])) return nullptr;
   return std::make_shared<const RunTimes>(hazards_of(job), before);
 }
 

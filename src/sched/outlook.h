@@ -20,7 +20,8 @@ namespace hearth::sched {
 
 class Outlook {
  public:
-  static constexpr size_t kFewest = 3;  // jobs that say something
+  static constexpr size_t kFewest = 3;   // jobs that say something
+  static constexpr size_t kEnough = 30;  // that say something of jobs of a shape that is new, too
   static constexpr size_t kMostKinds = 10'000;
   static constexpr size_t kRemembers = 4096;  // jobs of each user and shape, for who came near
   static constexpr size_t kNear = 32;         // of them to each side

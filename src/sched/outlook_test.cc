@@ -96,6 +96,16 @@ TEST(Outlook, TellsHowLongTheLikeRuns) {
   EXPECT_NEAR(left->at(0).seconds(), 0, 1e-5);
 }
 
+// A few jobs of another shape say nothing; many do.
+TEST(Outlook, OfANewShapeFewOthersSayNothing) {
+  Outlook outlook;
+  for (size_t i = 1; i < Outlook::kEnough; ++i) outlook.learn(job("ann", 0), Duration::seconds(20));
+  EXPECT_NE(outlook.like(job("ann", 100)), nullptr);
+  EXPECT_EQ(outlook.like(job("ann", 100, 8)), nullptr);
+  outlook.learn(job("ann", 0), Duration::seconds(20));
+  EXPECT_NE(outlook.like(job("ann", 100, 8)), nullptr);
+}
+
 TEST(Outlook, UsersAreToldApart) {
   Outlook outlook;
   for (int i = 0; i < 30; ++i) {
