@@ -137,9 +137,10 @@ void explain_never(Reason& reason) {
   const double needed = number(reason, "needed"), most = number(reason, "most");
   const int resource = static_cast<int>(number(reason, "resource"));
   if (resource == 4) {
-    reason.text = format("needs {} at once, at most {:g} fit here even when nothing else runs",
-                         count(needed, "task"), most);
-    reason.mend = format("ask for {:g} tasks, or for less per task", most);
+    const std::string rules = name(reason, "rules");
+    reason.text = format("needs {} at once{}, at most {:g} fit here even when nothing else runs",
+                         count(needed, "task"), rules.empty() ? "" : " " + rules, most);
+    reason.mend = format("ask for {} or for less per task", count(most, "task"));
     return;
   }
   const std::string_view code = resource == 1   ? "cpus_short"

@@ -440,6 +440,19 @@ TEST(Explain, NamesTheSmallestChange) {
   EXPECT_EQ(cell.mend, "ask for gpus: 4 at most, or leave out placement.inside");
 }
 
+TEST(Explain, NamesWhatAGangMustHaveTogether) {
+  Cluster cluster;
+  cluster.apply(NodeChanged{node_from({"node", "a", "cpus", "64", "gpus", "4", "model", "A100"})});
+  cluster.apply(NodeChanged{node_from({"node", "b", "cpus", "64", "gpus", "8", "model", "H100"})});
+  auto reason = never_fits(cluster, job_from({"job", "x", "gpus", "4", "tasks", "3"}));
+  ASSERT_TRUE(reason);
+  explain(*reason);
+  EXPECT_EQ(reason->text,
+            "needs 3 tasks at once on GPUs of one model, at most 2 fit here even when nothing else "
+            "runs");
+  EXPECT_EQ(reason->mend, "ask for 2 tasks or for less per task");
+}
+
 TEST(Explain, NamesANodeThatWouldDo) {
   Reason reason{"node_down", {{"nodes", 3}, {"down", 2}}, "", ""};
   explain(reason);

@@ -158,6 +158,14 @@ double most_in_a_cell(const View& view, const Need& need) {
   return static_cast<double>(most);
 }
 
+// What more than room the tasks must have together; "": nothing.
+std::string rules_of(const Cells& cells, const Ask& ask) {
+  const bool one_model = ask.any_gpu() && cells.models().size() > 1;
+  const bool placed = ask.within != Level::any || ask.spread || ask.balanced;
+  if (one_model && placed) return "on GPUs of one model and as its placement says";
+  return one_model ? "on GPUs of one model" : placed ? "as its placement says" : "";
+}
+
 // A GPU is asked for, there are some, but none that suits.
 std::optional<Reason> model_missing(const Cells& cells, const Ask& ask) {
   for (const Group& group : ask.groups) {
@@ -294,12 +302,14 @@ std::optional<Reason> impossible(Cells& all, const QueuedJob& job, const Ask& as
                     "",
                     {{"cell", cell_of(*small)}}};
     }
-    return Reason{"never_fits",
-                  {{"resource", 4},
-                   {"needed", static_cast<double>(job.tasks.size())},
-                   {"most", static_cast<double>(place_some(all, ask, {}))}},
-                  "",
-                  ""};
+    Reason gang{"never_fits",
+                {{"resource", 4},
+                 {"needed", static_cast<double>(job.tasks.size())},
+                 {"most", static_cast<double>(place_some(all, ask, {}))}},
+                "",
+                ""};
+    if (const std::string rules = rules_of(all, ask); !rules.empty()) gang.names["rules"] = rules;
+    return gang;
   }
   const Nearest nearest = nearest_node(view, *need);
   double most = 0;

@@ -17,7 +17,8 @@
 //                   why_closed: a node that would take it, but takes nothing now
 //   back_off        seconds
 //   behind          ahead, held_seconds: it fits, but the room is held for a job that waits longer
-//   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole
+//   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole;
+//                   names cell (3: what is too small), rules (4: what the tasks must have together)
 //   never_quota     limit, needed; names project, what: more than its limit
 //   no_pool                names pool: no node is in it
 //   gpu_model_missing      gpus (of other models)
