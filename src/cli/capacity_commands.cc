@@ -141,7 +141,7 @@ void add_quota_commands(Tree& tree) {
       .does([gone, &globals]() -> Result<int> {
         Server server = TRY(Server::open(globals));
         TRY(server.api().send("DELETE", quota_path(*gone)));
-        return say(globals, "", format("Project {} has no quota of its own.", *gone));
+        return say(globals, "", format("Project {} has no quota of its own any more.", *gone));
       });
 }
 
@@ -160,6 +160,8 @@ Result<int> list_pools(const Globals& globals) {
     if (one.pool.by_name_only) rules.emplace_back("by name only");
     if (!one.pool.preempts) rules.emplace_back("nothing is stopped");
     if (!one.pool.service_levels.empty()) rules.emplace_back("levels of service");
+    if (const double least = one.pool.minimum_run_seconds; least != Pool().minimum_run_seconds)
+      rules.push_back(format("runs {} at least", format_duration(Duration::seconds(least))));
     if (globals.quiet)
       put(one.pool.name + "\n");
     else

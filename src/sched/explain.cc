@@ -228,8 +228,8 @@ void explain(Reason& reason) {
       reason.text = out + ", in whole or a GPU of it, and the rest is too small or of another kind";
       reason.mend = mend_or(reason, "see `hearth node list` for what is wrong with it");
     } else {
-      reason.text =
-          format("node {} would do for it, but takes no new job ({}); {}", node, why, out);
+      reason.text = format("node {} would do for it, but takes no new job{}; {}", node,
+                           why.empty() ? "" : format(" ({})", why), out);
       reason.mend =
           mend_or(reason, format("wait until node {} is open again (`hearth node list`)", node));
     }

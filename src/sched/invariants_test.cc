@@ -264,8 +264,9 @@ TEST(Invariants, RandomEvents) {
     World world(static_cast<uint64_t>(seed));
     for (int64_t step = 1; step <= kOfOneWorld; ++step) {
       ASSERT_NO_FATAL_FAILURE(world.step()) << "seed " << seed << " step " << step;
-      if (step % kRecountEvery == 0)
+      if (step % kRecountEvery == 0) {
         ASSERT_NO_FATAL_FAILURE(world.recount()) << "seed " << seed << " step " << step;
+      }
     }
   }
 }
