@@ -85,6 +85,19 @@ void add_submit_routes(RouteTable& table) {
       .lists<JobTemplate>();
 }
 
+// Of a job that does not wait. Of one that goes on the failure is that of the attempt before.
+Reason reason_of_state(const Job& job) {
+  Reason reason{std::string(word(job.state)), {}, "", ""};
+  reason.text = format("the job is {}", word(job.state));
+  if (job.failure && finished(job.state)) {
+    reason.text = job.failure->text;
+    reason.mend = job.failure->mend;
+  } else if (job.failure) {
+    reason.text += "; the attempt before: " + job.failure->text;
+  }
+  return reason;
+}
+
 void add_reading_routes(RouteTable& table) {
   table
       .add("GET", "/api/v1/jobs", "listJobs", "jobs", "Jobs, the newest first",
@@ -130,17 +143,7 @@ void add_reading_routes(RouteTable& table) {
            [](Call& call) -> Result<net::Response> {
              const Job job =
                  TRY(call.services.jobs.why(call.who, call.at("job"), call.query("project")));
-             if (job.reason) return json(*job.reason);
-             Reason reason{std::string(word(job.state)), {}, "", ""};
-             reason.text = format("the job is {}", word(job.state));
-             if (!job.failure) return json(reason);
-             if (!finished(job.state)) {
-               reason.text += "; the attempt before: " + job.failure->text;
-               return json(reason);
-             }
-             reason.text = job.failure->text;
-             reason.mend = job.failure->mend;
-             return json(reason);
+             return json(job.reason ? *job.reason : reason_of_state(job));
            })
       .answers<Reason>()
       .asks("project", "whose name it is");

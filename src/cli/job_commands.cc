@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/units.h"
+#include "cli/amounts.h"
 #include "cli/connect.h"
 #include "cli/job_follow.h"
 #include "client/follow.h"
@@ -76,15 +77,14 @@ void add_failure(Facts& facts, const Job& job) {
 
 std::string asked_words(const Role& role) {
   const Resources& asked = role.resources;
-  std::string words = format("{:g} CPU{}, {}", asked.cpus, asked.cpus == 1 ? "" : "s",
-                             format_size(asked.memory.bytes));
-  if (asked.gpus > 0) {
-    words += format(", {} GPU{}", asked.gpus, asked.gpus == 1 ? "" : "s");
-    if (!asked.gpu_model.empty()) words += format(" ({})", join(asked.gpu_model, " or "));
-    if (asked.gpu_share < 1) words += format(", {:g} of each", asked.gpu_share);
-    if (asked.gpu_memory)
-      words += format(", each of {} or more", format_size(asked.gpu_memory->bytes));
-  }
+  Amounts amounts{.cpus = asked.cpus, .memory_bytes = asked.memory.bytes};
+  if (asked.gpus > 0) amounts.gpus = static_cast<double>(asked.gpus);
+  std::vector<std::string> parts{words_of(amounts)};
+  if (!asked.gpu_model.empty()) parts.push_back(format("of {}", join(asked.gpu_model, " or ")));
+  if (asked.gpu_share < 1) parts.push_back(format("{} of each GPU", number_text(asked.gpu_share)));
+  if (asked.gpu_memory)
+    parts.push_back(format("{} on each GPU", format_size(asked.gpu_memory->bytes)));
+  const std::string words = joined(parts, ", ");
   return role.replicas > 1 ? format("{} times {}", role.replicas, words) : words;
 }
 

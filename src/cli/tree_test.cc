@@ -174,6 +174,8 @@ TEST_F(TreeTest, AnUnknownOptionNamesTheNearest) {
     EXPECT_NE(done.err.find("has no option --"), std::string::npos) << done.err;
     EXPECT_NE(done.err.find("did you mean " + near + "?"), std::string::npos) << done.err;
   }
+  const Done early = run_line({"--data", "/x", "down"});
+  EXPECT_NE(early.err.find("--data goes behind the command"), std::string::npos) << early.err;
   const Done far = run_line({"job", "list", "--qwertz"});
   EXPECT_EQ(far.code, kExitUsage);
   EXPECT_NE(far.err.find("`hearth job list` has no option --qwertz"), std::string::npos) << far.err;

@@ -9,12 +9,11 @@
 //   cells_short     needed, ahead: enough GPUs are free on a node, not within one NUMA node or link
 //   quota_short     limit, used, needed, ahead; names project, what: a limit would be passed
 //   preempting      victims, ahead: it starts when those that were asked to end have ended
-//   node_closes     seconds (0: it has closed); names node, why: what would take it closes before
-//                   it ends
+//   node_closes     seconds (0: it has closed)
+//                   names node, why: what would take it closes before it ends
 //   no_node                nothing is known of any node
-//   node_down              nodes, down: it needs nodes or GPUs that are out of service; names
-//   closed,
-//                   why_closed: a node that would take it, but takes nothing now
+//   node_down       nodes, down: it needs nodes or GPUs that are out of service
+//                   names closed, why_closed: a node that would take it, but takes nothing now
 //   back_off        seconds
 //   behind          ahead, held_seconds: it fits, but the room is held for a job that waits longer
 //   never_fits      needed, most, and resource: 1 CPUs, 2 memory, 3 GPUs, 4 the gang as a whole;

@@ -79,6 +79,18 @@ TEST(Trace, ReadsProjects) {
   EXPECT_FALSE((*read)[0].limit.milli_gpus.has_value());
   EXPECT_EQ((*read)[1].limit.milli_gpus, 8000);
   EXPECT_FALSE(read_projects("p", "project,weight\na,0\n").ok());
+  EXPECT_FALSE(read_projects("p", "project,guaranteed_gpus,limit_gpus\na,4,2\n").ok());
+  EXPECT_FALSE(read_projects("p", "project,guaranteed_cpus,limit_cpus\na,4,2\n").ok());
+}
+
+TEST(Trace, AMisspeltColumnOfOursIsNamed) {
+  const auto jobs = read_hearth_jobs("h", "submit_seconds,duration_seconds,gpu\n1,2,3\n");
+  ASSERT_FALSE(jobs.ok());
+  EXPECT_TRUE(jobs.error().detail.starts_with("h:1: unknown column 'gpu', allowed are submit_s"))
+      << jobs.error().detail;
+  const auto projects = read_projects("p", "project,guaranteed_gpu\na,4\n");
+  ASSERT_FALSE(projects.ok());
+  EXPECT_NE(projects.error().detail.find("'guaranteed_gpu'"), std::string::npos);
 }
 
 Trace philly(const std::string& rows, std::string_view cluster) {

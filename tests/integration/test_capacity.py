@@ -113,6 +113,11 @@ class Quotas(CapacityCase):
         self.server.ok("job", "cancel", mine)
         for job in speech:
             self.running(job)
+        why = self.server.ok("job", "why", gone)
+        self.assertTrue(why.startswith("the job is running; the attempt before: "), why)
+        shown = self.server.ok("job", "show", gone)
+        self.assertRegex(shown, r"(?m)^attempt before +preemption: ")
+        self.assertRegex(shown, r"(?m)^asks for +\d+ GPU")
         self.server.ok("quota", "delete", "vision")
 
     def test_a_limit_holds_and_says_so(self):
