@@ -69,6 +69,40 @@ TEST_F(ApiTest, StatusTellsOfADraining) {
   EXPECT_EQ(text_of(answer, "ready"), "true");  // what runs goes on, and is written down
 }
 
+TEST_F(ApiTest, MetricsTellOfTheCluster) {
+  start();
+  const auto has = [this](const std::string& token, const std::string& line) {
+    const auto answer = as(token, "GET /metrics");
+    return ("\n" + answer.body).find("\n" + line + "\n") != std::string::npos;
+  };
+  EXPECT_TRUE(has(viewer_, "hearth_jobs{state=queued,} 0"));
+  EXPECT_TRUE(has(viewer_, "hearth_jobs_oldest_wait_seconds{} 0"));
+  const std::string first = submit(member_, "resources: {cpus: 3}\n");
+  const std::string second = submit(member_, "resources: {cpus: 4}\n");
+  EXPECT_TRUE(
+      net::eventually([&] { return has(viewer_, "hearth_jobs_waiting{reason=cpus_short,} 1"); }));
+  const NodeInfo node = jobs_->cluster_nodes().at(0);
+  const std::string at = format("node={},pool={},}} ", node.name, node.pool);
+  for (const std::string& line :
+       {std::string("hearth_jobs{state=queued,} 1"), "hearth_node_cpus{" + at + "4",
+        "hearth_node_free_cpus{" + at + "1", "hearth_node_ready{" + at + "1",
+        "hearth_node_cordoned{" + at + "0", "hearth_node_tasks{" + at + "1",
+        std::string("hearth_project_jobs{project=default,state=queued,} 1"),
+        std::string("hearth_project_used_cpus{project=default,} 3")})
+    EXPECT_TRUE(has(viewer_, line)) << line << "\n" << as(viewer_, "GET /metrics").body;
+  world_.clock.advance(Duration::seconds(90));
+  EXPECT_TRUE(has(viewer_, "hearth_jobs_oldest_wait_seconds{} 90"));
+  // Of a project one may not see nothing is told.
+  EXPECT_EQ(as(stranger_, "GET /metrics").body.find("project=default"), std::string::npos);
+  EXPECT_TRUE(has(stranger_, "hearth_project_used_cpus{project=other,} 0"));
+  draining_ = 1;
+  EXPECT_TRUE(has(viewer_, "hearth_jobs_waiting{reason=draining,} 1"));
+  draining_.reset();
+  EXPECT_EQ(as(member_, "POST /api/v1/jobs/" + second + "/cancel", "{}").status, 200);
+  EXPECT_TRUE(net::eventually(
+      [&] { return as(viewer_, "GET /metrics").body.find("jobs_waiting") == std::string::npos; }));
+}
+
 TEST_F(ApiTest, AnIdempotencyKeyGivesTheSameAnswer) {
   start();
   const std::string yaml = "hearth: 1\nname: once\ncommand: \"true\"\n";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.h"
 #include "control/access/access.h"
 #include "control/capacity/capacity.h"
 #include "control/capacity/what_if.h"
@@ -35,7 +36,7 @@ struct Services {
   control::Records& records;
   control::Tracking& tracking;
   std::vector<JobTemplate> templates;
-  std::function<std::string()> metrics_text;
+  std::function<std::string(const std::vector<GaugeFamily>&)> metrics_text;  // with these
   // Why nothing is written, if so; `internal` when that is damage, whose words name jobs and paths.
   std::function<std::optional<Error>()> ready;
   // By its id it can be said that it was put away.

@@ -1,4 +1,5 @@
 #include "api/answer.h"
+#include "api/cluster_metrics.h"
 #include "domain/schema.h"
 #include "domain/topology.h"
 
@@ -73,8 +74,9 @@ void add_system_routes(RouteTable& table) {
   table
       .add("GET", "/metrics", "getMetrics", "system", "Prometheus metrics",
            [](Call& call) -> Result<net::Response> {
-             return net::Response::text(200, "text/plain; version=0.0.4; charset=utf-8",
-                                        call.services.metrics_text());
+             return net::Response::text(
+                 200, "text/plain; version=0.0.4; charset=utf-8",
+                 call.services.metrics_text(TRY(cluster_metrics(call.services, call.who))));
            })
       .answers_bytes("text/plain");
   table

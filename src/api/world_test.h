@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "base/bytes.h"
+#include "base/format.h"
 #include "control/small_world_test.h"
 #include "control/templates.h"
 #include "domain/json.h"
@@ -15,6 +16,18 @@
 #include "net/server_test.h"
 
 namespace hearth::api {
+
+// A sample a line: `name{label=value,} number`.
+inline std::string lines_of(const std::vector<GaugeFamily>& families) {
+  std::string lines;
+  for (const GaugeFamily& family : families)
+    for (const auto& [labels, value] : family.samples) {
+      lines += family.name + '{';
+      for (const auto& [label, text] : labels) lines += format("{}={},", label, text);
+      lines += format("}} {:g}\n", value);
+    }
+  return lines;
+}
 
 class ApiTest : public ::testing::Test {
  protected:
@@ -64,7 +77,7 @@ class ApiTest : public ::testing::Test {
         *records_,
         *tracking_,
         control::put_templates(world_.context(), world_.folder.path()),
-        [] { return std::string("# none\n"); },
+        lines_of,
         [this] { return not_ready_; },
         [](const std::string&) -> Result<MadeFile> { return Error::unavailable("no backup"); },
         [](const KeptBackup& backup) -> Result<KeptBackup> { return backup; },

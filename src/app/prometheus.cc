@@ -9,8 +9,6 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include "base/metrics.h"
-
 namespace hearth::app {
 namespace {
 
@@ -85,8 +83,21 @@ void use_prometheus() {
   set_metrics(std::make_unique<PrometheusMetrics>());
 }
 
-std::string prometheus_text() {
-  return prometheus::TextSerializer().Serialize(registry()->Collect());
+std::string prometheus_text(const std::vector<GaugeFamily>& more) {
+  std::vector<prometheus::MetricFamily> all = registry()->Collect();
+  for (const GaugeFamily& family : more) {
+    if (family.samples.empty()) continue;
+    prometheus::MetricFamily& made = all.emplace_back();
+    made.name = family.name;
+    made.help = family.help;
+    made.type = prometheus::MetricType::Gauge;
+    for (const auto& [labels, value] : family.samples) {
+      prometheus::ClientMetric& metric = made.metric.emplace_back();
+      for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+      metric.gauge.value = value;
+    }
+  }
+  return prometheus::TextSerializer().Serialize(all);
 }
 
 }  // namespace hearth::app

@@ -1,11 +1,12 @@
 // The metric facade: counters, gauges and histograms by name; src/app puts prometheus-cpp behind
 // it. Names are hearth_<room>_<what>_<unit>; bounds of queues and caches are gauges with a `bound`
-// twin.
+// twin. What the cluster holds goes by its noun instead: hearth_node_gpus.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth {
@@ -27,6 +28,12 @@ class Histogram {
  public:
   virtual ~Histogram() = default;
   virtual void observe(double value) = 0;
+};
+
+// Gauges that are worked out when they are asked for: what they tell of comes and goes.
+struct GaugeFamily {
+  std::string name, help;
+  std::vector<std::pair<Labels, double>> samples;
 };
 
 class Metrics {

@@ -339,6 +339,9 @@ std::vector<NodeInfo> Jobs::cluster_nodes() {
 std::map<std::string, sched::ProjectUse> Jobs::cluster_use() {
   return state_->loop.use();
 }
+std::map<std::string, int64_t> Jobs::waiting_reasons() {
+  return state_->loop.waiting_reasons();
+}
 
 Result<Job> Jobs::set_live(const Identity& who, const std::string& id,
                            const std::vector<LiveChange>& changes) {

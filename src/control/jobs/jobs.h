@@ -81,6 +81,8 @@ class Jobs {
   // The cluster as the scheduler sees it now.
   std::vector<NodeInfo> cluster_nodes();
   std::map<std::string, sched::ProjectUse> cluster_use();
+  // How many jobs wait for a reason of this code, by the last plan.
+  std::map<std::string, int64_t> waiting_reasons();
 
   // Live parameters: bounds and types of the job file are enforced.
   Result<Job> set_live(const Identity& who, const std::string& id,

@@ -89,6 +89,13 @@ std::optional<Reason> JobLoop::reason_of(const std::string& job_id) {
   return reason;
 }
 
+std::map<std::string, int64_t> JobLoop::waiting_reasons() {
+  std::map<std::string, int64_t> count;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [job_id, reason] : reasons_) ++count[reason.code];
+  return count;
+}
+
 std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
   const std::lock_guard lock(mutex_);
   return sched::never_fits(cluster_, job);
@@ -388,6 +395,7 @@ Result<void> JobLoop::carry_out_plan() {
     wake_at_ = {};
     const std::lock_guard lock(mutex_);
     forecasts_.set_waiting({});
+    reasons_.clear();
     return {};
   }
   sched::Plan plan;
@@ -427,6 +435,7 @@ Result<void> JobLoop::evict_attempts(const std::vector<sched::Eviction>& evictio
     evicted_.insert(id);
     apply(sched::AttemptStopping{id});
     if (told.empty()) continue;
+    evictions_.add();
     for (const std::string& task : told) context_.signals.notify(task_topic(task));
     force_at_[id] = context_.clock.now() + kGrace + kStopPatience;
     context_.signals.notify(kEventsTopic);
@@ -462,6 +471,9 @@ Result<void> JobLoop::start_jobs(const std::vector<sched::Start>& starts) {
     apply(sched::AttemptStarted{one.attempt.id, one.attempt.pool, history_.queued(one.job),
                                 one.attempt.places, one.attempt.created_at});
     told_ends_.begin(one.attempt.id, one.attempt.created_at);
+    starts_.add();
+    if (one.attempt.number == 1)
+      waits_.observe((one.attempt.created_at - one.job.created_at).seconds());
     launch(std::move(one));
   }
   for (const auto& [job_id, error] : failed) TRY(update_job(job_id));

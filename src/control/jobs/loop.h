@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/bounded_queue.h"
+#include "base/metrics.h"
 #include "control/jobs/forecasts.h"
 #include "control/jobs/history.h"
 #include "control/jobs/launch.h"
@@ -29,6 +30,7 @@ class JobLoop : public executors::Watcher {
   void release();
 
   std::optional<Reason> reason_of(const std::string& job_id);  // of the last plan
+  std::map<std::string, int64_t> waiting_reasons();            // how many wait, by their codes
   // By a plan of its own, with all that would start it now.
   std::optional<Reason> why(const std::string& job_id);
   std::optional<Reason> never_fits(const sched::QueuedJob& job);
@@ -108,6 +110,12 @@ class JobLoop : public executors::Watcher {
   std::set<std::string> evicted_;                      // attempts that were told so
   std::map<std::string, Time> force_at_;               // attempt id -> when the executor ends it
   BoundedQueue<ExecutorEvent> executor_events_{kMostExecutorEvents};
+  Counter& starts_ = metrics().counter("hearth_control_starts_total", "Attempts that were started");
+  Counter& evictions_ = metrics().counter("hearth_control_evictions_total",
+                                          "Attempts that were told to make room for others");
+  Histogram& waits_ = metrics().histogram(
+      "hearth_control_first_wait_seconds", "From a job's submission to its first start",
+      {1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 7 * 24 * 3600});
   std::atomic<bool> stopping_{false}, holding_{false};
   std::thread thread_;
 };
