@@ -1,4 +1,6 @@
 // The API as a net::Handler: match, guard, call, answer.
+#include <algorithm>
+
 #include "api/answer.h"
 #include "api/fast_answers.h"
 #include "api/guard.h"
@@ -8,6 +10,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/units.h"
 #include "db/tables.h"
 
 namespace hearth::api {
@@ -85,7 +88,7 @@ class ApiHandler : public net::Handler {
       if (auto page = no_such_view(request, options_.page_directory)) return std::move(*page);
       return unmatched(match, request);
     }
-    auto answered = call(*match.route, std::move(match.path), request);
+    auto answered = call(*match.route, std::move(match.path), request, Query::as_described);
     if (!answered.ok()) {
       if (info(answered.error().code).http_status >= 500)
         log_warning("{} {}: {}", request.method, request.path, answered.error().text());
@@ -100,7 +103,7 @@ class ApiHandler : public net::Handler {
     if (const auto refused = guard_.check_origin(request)) return mlflow::error_answer(*refused);
     auto match = mlflow::table().match(request.method, path);
     if (match.route == nullptr) return mlflow::no_route(match, request);
-    auto answered = call(*match.route, std::move(match.path), request);
+    auto answered = call(*match.route, std::move(match.path), request, Query::any);
     if (answered.ok()) return std::move(answered).value();
     if (info(answered.error().code).http_status >= 500)
       log_warning("{} {}: {}", request.method, request.path, answered.error().text());
@@ -128,8 +131,11 @@ class ApiHandler : public net::Handler {
     return response;
   }
 
+  // Another's clients may send parameters that their server passes over, too.
+  enum class Query { as_described, any };
+
   Result<net::Response> call(const Route& route, std::map<std::string, std::string> path,
-                             net::Request& request) {
+                             net::Request& request, Query query) {
     Call call{services_, options_, request, {}, std::move(path), {}, false, {}};
     call.who.address = request.peer;
     call.who.request_id = request.id;
@@ -141,6 +147,7 @@ class ApiHandler : public net::Handler {
     if (auto refused = guard_.check_rate(request, route, call.who)) return std::move(*refused);
     TRY(check_media_type(route, request));
     if (!is_utf8(request.query)) return Error::invalid("the query is not UTF-8");
+    if (query == Query::as_described) TRY(check_query(route, request));
     const auto key = request.headers.get("Idempotency-Key");
     if (route.creates && key) return replayed(route, call, std::string(*key));
     const auto fields = TRY(ChosenFields::parse(call.query("fields")));  // before anything is done
@@ -149,6 +156,23 @@ class ApiHandler : public net::Handler {
     if (seen) fast_.keep(*seen, call.who, response);
     if (call.session) add_cookie(call, response);
     return with_fields(fields, std::move(response));
+  }
+
+  // A misspelt filter that is passed over would give all there is.
+  static Result<void> check_query(const Route& route, const net::Request& request) {
+    std::vector<std::string> known{"fields"};
+    for (const QueryField& field : route.query_fields)
+      if (!field.in_header) known.emplace_back(field.name);
+    Error error = Error::invalid("the query has parameters that are not known here");
+    for (const auto& [name, value] : request.query_values()) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (error.errors.size() >= kMostErrors) break;
+      const std::string near = nearest(name, known);
+      error.errors.push_back({name, 0, format("'{}'", name), format("{}", join(known, ", ")),
+                              near.empty() ? "leave it out" : format("write {}", near)});
+    }
+    if (error.errors.empty()) return {};
+    return error;
   }
 
   static Result<void> check_media_type(const Route& route, const net::Request& request) {

@@ -195,6 +195,10 @@ TEST_F(ApiTest, WrongCallsAreNamed) {
   for (const char* query : {"limit=0", "limit=1001", "limit=x", "filter=nope%20%3D%201",
                             "filter=state%20%3D", "order_by=nope", "cursor=nonsense", "limit=%FF"})
     expect_problem(as(member_, std::string("GET /api/v1/jobs?") + query), 400, "invalid");
+  const auto misspelt = as(member_, "GET /api/v1/jobs?limits=3&fields=id");
+  expect_problem(misspelt, 400, "invalid");
+  EXPECT_NE(misspelt.body.find("write limit"), std::string::npos) << misspelt.body;
+  EXPECT_EQ(misspelt.body.find("'fields'"), std::string::npos) << misspelt.body;
   expect_problem(as(member_, "POST /api/v1/jobs", "{\"yaml\":"), 400, "invalid");
   expect_problem(as(member_, "POST /api/v1/jobs", "{\"nonsense\":1}"), 400, "invalid");
   expect_problem(ask("GET /api/v1/jobs/%zz", "Authorization: Bearer " + member_ + "\r\n"), 404,

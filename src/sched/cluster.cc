@@ -116,6 +116,10 @@ struct Apply {
     queued.key() = at;
     state.queues[project].insert(std::move(queued));
   }
+  void operator()(const ErrorsLearnt& event) const {
+    state.calibration = Calibration(event.errors.first);
+    state.later_calibration = Calibration(event.errors.later);
+  }
   void operator()(const AttemptProgressed& event) const {
     const auto running = state.running.find(event.attempt_id);
     if (running != state.running.end()) running->second.told_end = event.ends_at;
@@ -464,6 +468,10 @@ std::vector<NodeInfo> Cluster::nodes() const {
   std::vector<NodeInfo> nodes;
   for (const auto& [key, node] : found) nodes.push_back(node->info);
   return nodes;
+}
+
+LearntErrors Cluster::errors() const {
+  return {state_->calibration.errors(), state_->later_calibration.errors()};
 }
 
 std::map<std::string, ProjectUse> Cluster::use() const {

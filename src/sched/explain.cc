@@ -29,14 +29,28 @@ std::string name(const Reason& reason, const std::string& key) {
   return at == reason.names.end() ? "" : at->second;
 }
 
+std::string duration(double seconds) {
+  return format_duration(Duration::seconds(seconds));
+}
+
+// ", expected to start in 12 m (8 of 10 times between 5 m and 40 m)"; nothing where it is not
+// known.
+std::string start(const Reason& reason) {
+  const double seconds = number(reason, "starts_in_seconds"),
+               latest = number(reason, "starts_to_seconds");
+  if (seconds <= 0 && latest <= 0) return "";
+  std::string text = format(", expected to start in {}", duration(seconds));
+  const std::string from = duration(number(reason, "starts_from_seconds")), to = duration(latest);
+  if (latest <= 0 || from == to) return text;
+  const bool rough = number(reason, "starts_learnt_from") < kFewStarts;
+  text += format(" ({} between {} and {})", rough ? "roughly" : "8 of 10 times", from, to);
+  return text;
+}
+
 std::string ahead(const Reason& reason) {
   const double jobs = number(reason, "ahead");
-  std::string text = jobs == 0 ? "; first in the queue"
-                               : format("; {} before it in the queue", count(jobs, "job"));
-  const double seconds = number(reason, "starts_in_seconds");
-  if (seconds > 0)
-    text += format(", expected to start in {}", format_duration(Duration::seconds(seconds)));
-  return text;
+  return jobs == 0 ? "; first in the queue"
+                   : format("; {} before it in the queue", count(jobs, "job"));
 }
 
 // "; node gpu-1 has room, but is closed to it (drained by ann: a fan)"
@@ -166,20 +180,17 @@ void explain_never(Reason& reason) {
 void explain_closing(Reason& reason) {
   const std::string why = name(reason, "why");
   const double seconds = number(reason, "seconds");
-  reason.text = format(
-      "node {} {}{}{}", name(reason, "node"), seconds > 0 ? "closes in " : "is closed to it",
-      seconds > 0 ? format_duration(Duration::seconds(seconds)) + ", before it would have ended"
-                  : "",
-      why.empty() ? "" : format(" ({})", why));
+  reason.text =
+      format("node {} {}{}{}", name(reason, "node"), seconds > 0 ? "closes in " : "is closed to it",
+             seconds > 0 ? duration(seconds) + ", before it would have ended" : "",
+             why.empty() ? "" : format(" ({})", why));
   reason.mend = mend_or(
       reason, seconds > 0
                   ? "give it a time_limit that ends before, or wait until the node is open again"
                   : "it starts, or goes on from its last checkpoint, where and when there is room");
 }
 
-}  // namespace
-
-void explain(Reason& reason) {
+void explain_code(Reason& reason) {
   const std::string& code = reason.code;
   if (code == "cpus_short" || code == "memory_short" || code == "gpus_short") {
     explain_short(reason);
@@ -234,15 +245,21 @@ void explain(Reason& reason) {
           mend_or(reason, format("wait until node {} is open again (`hearth node list`)", node));
     }
   } else if (code == "back_off") {
-    reason.text = format("the last attempt failed; tried again in {}",
-                         format_duration(Duration::seconds(number(reason, "seconds"))));
+    reason.text =
+        format("the last attempt failed; tried again in {}", duration(number(reason, "seconds")));
     reason.mend = "`hearth job retry` starts it now";
   } else if (code == "behind") {
-    reason.text =
-        format("there is room, but it is held for a job that has waited {}{}",
-               format_duration(Duration::seconds(number(reason, "held_seconds"))), ahead(reason));
+    reason.text = format("there is room, but it is held for a job that has waited {}{}",
+                         duration(number(reason, "held_seconds")), ahead(reason));
     reason.mend = mend_or(reason, "wait, or raise its priority");
   }
+}
+
+}  // namespace
+
+void explain(Reason& reason) {
+  explain_code(reason);
+  reason.text += start(reason);
 }
 
 }  // namespace hearth::sched

@@ -180,8 +180,9 @@ Said said_of(const std::vector<double>& waits, Time at) {
 void Calibration::learn(const Said& said, Duration real) {
   const double off = log_of(real.seconds()) - said.mean;
   const double error = off / std::max(kNarrowest, said.spread);
-  low_ += kStep * (kMissLow - (error < low_ ? 1 : 0));
-  high_ += kStep * (1 - kMissHigh - (error < high_ ? 1 : 0));
+  errors_.low += kStep * (kMissLow - (error < errors_.low ? 1 : 0));
+  errors_.high += kStep * (1 - kMissHigh - (error < errors_.high ? 1 : 0));
+  ++errors_.starts;
 }
 
 StartsIn Calibration::around(const Said& said) const {
@@ -189,8 +190,9 @@ StartsIn Calibration::around(const Said& said) const {
     const double log = said.mean + error * std::max(kNarrowest, said.spread);
     return Duration::seconds(std::clamp(std::exp(log) - kShortest, 0.0, kLongest));
   };
-  const Duration low = at(std::min(low_, high_)), high = at(std::max(low_, high_));
-  return {low, std::clamp(said.middle, low, high), high};
+  const auto [below, above] = std::minmax(errors_.low, errors_.high);
+  const Duration low = at(below), high = at(above);
+  return {low, std::clamp(said.middle, low, high), high, errors_.starts};
 }
 
 std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,

@@ -49,11 +49,14 @@ class Calibration {
   static constexpr double kNarrowest = 0.35;  // runs that agree may be wrong together
   static constexpr double kShortest = 30;     // seconds; a wait below is as good as none
   static constexpr double kLongest = 3e9;     // seconds: none is told to wait for a hundred years
+  Calibration() = default;
+  explicit Calibration(const ForecastErrors& learnt) : errors_(learnt) {}
   void learn(const Said& said, Duration real);
   StartsIn around(const Said& said) const;
+  const ForecastErrors& errors() const { return errors_; }
 
  private:
-  double low_ = -1, high_ = 1;
+  ForecastErrors errors_;
 };
 
 }  // namespace hearth::sched

@@ -108,6 +108,26 @@ TEST(Forecast, WhatIsSaidLaterIsLearntApart) {
   EXPECT_LE(later.low.seconds(), 50);
 }
 
+// As over a restart.
+TEST(Forecast, WhatWasLearntIsHandedOn) {
+  Cluster before = one_cpu(job("r", 100), 100);
+  before.apply(JobQueued{job("w", 100)});
+  const StartsIn fresh = forecast(before, {"w"}, kNow).at("w");
+  EXPECT_EQ(fresh.learnt_from, 0);
+  const LearntErrors errors{{-3, 2.5, 120}, {-0.5, 4, 80}};
+  before.apply(ErrorsLearnt{errors});
+  EXPECT_EQ(before.errors(), errors);
+  const StartsIn told = forecast(before, {"w"}, kNow + Duration::seconds(1)).at("w");  // later
+  EXPECT_EQ(told.learnt_from, 80);
+  EXPECT_GT(told.low, fresh.low);
+  EXPECT_GT(told.high, fresh.high);
+  before.apply(AttemptEnded{"r", kNow + Duration::seconds(100)});
+  before.apply(AttemptStarted{
+      "w", "p", job("w", 100), {{.role = "worker", .node = "n"}}, kNow + Duration::seconds(100)});
+  EXPECT_EQ(before.errors().first.starts, 121);
+  EXPECT_EQ(before.errors().later.starts, 81);
+}
+
 TEST(Calibration, SpansAreNumbersHoweverFarRunsLieApart) {
   const Calibration calibration;
   const StartsIn told = calibration.around({kNow, Duration::seconds(1e8), std::log(1e8), 700});

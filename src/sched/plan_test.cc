@@ -410,6 +410,26 @@ TEST(Explain, NamesWhatIsClosedThoughItHasRoom) {
   EXPECT_EQ(pool.text, "no node is in the pool nope");
 }
 
+TEST(Explain, TellsWhenItIsExpectedToStartAndHowSureThatIs) {
+  Reason reason{"preempting", {{"victims", 2}, {"ahead", 1}, {"starts_in_seconds", 720}}, "", ""};
+  explain(reason);
+  const std::string text =
+      "starts when 2 jobs that had to make room have ended; 1 job before it in "
+      "the queue, expected to start in 12 m 00 s";
+  EXPECT_EQ(reason.text, text);  // what the plan itself says has no interval
+  reason.numbers["starts_from_seconds"] = 300;
+  reason.numbers["starts_to_seconds"] = 2400;
+  reason.numbers["starts_learnt_from"] = kFewStarts - 1;
+  explain(reason);
+  EXPECT_EQ(reason.text, text + " (roughly between 5 m 00 s and 40 m 00 s)");
+  reason.numbers["starts_learnt_from"] = kFewStarts;
+  explain(reason);
+  EXPECT_EQ(reason.text, text + " (8 of 10 times between 5 m 00 s and 40 m 00 s)");
+  reason.numbers["starts_to_seconds"] = 300;
+  explain(reason);
+  EXPECT_EQ(reason.text, text);
+}
+
 TEST(Explain, NamesTheSmallestChange) {
   Reason reason{"cpus_short",
                 {{"needed", 4}, {"free", 1.5}, {"total", 8}, {"tasks", 1}, {"ahead", 2}},

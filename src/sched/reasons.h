@@ -21,8 +21,9 @@
 //   never_quota     limit, needed; names project, what: more than its limit
 //   no_pool                names pool: no node is in it
 //   gpu_model_missing      gpus (of other models)
-// starts_in_seconds is there beside others when the ends of what runs can be told. Reason::changes
-// are added by whoever decides (change.h).
+// starts_in_seconds is there beside others when the ends of what runs can be told; with
+// starts_from_seconds, starts_to_seconds and starts_learnt_from (so many past starts) where it was
+// forecast (forecast.h). Reason::changes are added by whoever decides (change.h).
 #pragma once
 
 #include "sched/place.h"

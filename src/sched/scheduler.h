@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "domain/forecast_errors.h"
 #include "domain/job.h"
 #include "domain/node.h"
 
@@ -152,10 +153,14 @@ struct ProjectGone {
 struct PoolChanged {
   PoolPolicy policy;
 };
+// What was learnt of past forecasts before this cluster was made.
+struct ErrorsLearnt {
+  LearntErrors errors;
+};
 using ClusterEvent =
     std::variant<NodeChanged, NodeGone, JobQueued, JobGone, OutlookChanged, AttemptStarted,
                  AttemptProgressed, AttemptSaved, AttemptStopping, AttemptEnded, JobReserved,
-                 ProjectChanged, ProjectGone, PoolChanged>;
+                 ProjectChanged, ProjectGone, PoolChanged, ErrorsLearnt>;
 
 struct Start {
   std::string job_id, pool;
@@ -198,6 +203,7 @@ class Cluster {
   void apply(const ClusterEvent& event);
   std::vector<NodeInfo> nodes() const;
   std::map<std::string, ProjectUse> use() const;  // by project, of those ever heard of
+  LearntErrors errors() const;                    // of its forecasts, to be kept for the next one
   struct State;
   State& state() { return *state_; }
   const State& state() const { return *state_; }
@@ -232,7 +238,9 @@ Reason why(Cluster& cluster, const std::string& job_id, Time now);
 // remembers what it said, and learns from the starts.
 struct StartsIn {
   Duration low, middle, high;
+  int64_t learnt_from = 0;  // so many past starts
 };
+inline constexpr int64_t kFewStarts = 100;  // learnt from fewer, an interval is rough
 std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
                                          Time now);
 // Why this job could not start even if nothing else ran; nothing when it could. Told at submit.

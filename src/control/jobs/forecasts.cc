@@ -7,7 +7,7 @@ namespace {
 
 StartGuess guess_of(const sched::StartsIn& starts, Duration since) {
   const auto left = [&](Duration wait) { return std::max(0.0, wait.seconds() - since.seconds()); };
-  return {left(starts.middle), left(starts.low), left(starts.high)};
+  return {left(starts.middle), left(starts.low), left(starts.high), starts.learnt_from};
 }
 
 }  // namespace
@@ -68,6 +68,7 @@ void add_start(Reason& reason, const StartGuess& start) {
   reason.numbers["starts_in_seconds"] = start.in_seconds;
   reason.numbers["starts_from_seconds"] = start.from_seconds;
   reason.numbers["starts_to_seconds"] = start.to_seconds;
+  reason.numbers["starts_learnt_from"] = static_cast<double>(start.learnt_from);
 }
 
 }  // namespace hearth::control

@@ -13,12 +13,15 @@ namespace {
 class JobsTest : public ::testing::Test {
  protected:
   JobsTest() : executor({.nodes = 1, .cpus = 4, .memory = 16LL << 30}, system_clock()) {
-    JobsOptions options;
-    options.server_url = "http://127.0.0.1:1";
-    jobs = std::make_unique<Jobs>(world.context(), *world.access, executor, options);
+    jobs = std::make_unique<Jobs>(world.context(), *world.access, executor, options());
     need(jobs->start());
   }
   ~JobsTest() override { jobs->stop(); }
+  static JobsOptions options() {
+    JobsOptions options;
+    options.server_url = "http://127.0.0.1:1";
+    return options;
+  }
 
   Job submit(const std::string& more = "") {
     SubmitRequest request;
@@ -123,6 +126,41 @@ TEST_F(JobsTest, OneThatWaitsAndOneThatIsCheckedAreToldWhenTheyStart) {
   ASSERT_TRUE(answer.start);
   EXPECT_NEAR(answer.start->in_seconds, 900, 1) << "behind the one that waits";
   EXPECT_EQ(answer.reason.numbers["starts_in_seconds"], answer.start->in_seconds);
+}
+
+TEST_F(JobsTest, HowFarForecastsWereOffIsKeptOverARestart) {
+  const auto restart = [this](const std::string& kept) {
+    jobs->stop();
+    world.write([&](db::Session& session) -> Result<void> {
+      return db::set_setting(session, "forecast_errors", kept);
+    });
+    jobs = std::make_unique<Jobs>(world.context(), *world.access, executor, options());
+    need(jobs->start());
+  };
+  restart(R"({"first":{"low":-2,"high":3,"starts":150},"later":{"low":-1,"high":2,"starts":140}})");
+  const Job runs = submit("resources: {cpus: 4}\ntime_limit: 10m\n");
+  until(runs.id, JobState::preparing);
+  const Job waits = submit("resources: {cpus: 4}\ntime_limit: 5m\n");
+  double learnt_from = 0;
+  for (int i = 0; i < 2000 && learnt_from == 0; ++i) {
+    const Job job = need(jobs->why(world.member, waits.id, ""));
+    if (job.reason && job.reason->numbers.contains("starts_learnt_from"))
+      learnt_from = job.reason->numbers.at("starts_learnt_from");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GE(learnt_from, 140);
+  task_becomes(runs.id, TaskState::succeeded);
+  until(waits.id, JobState::preparing);
+  jobs->stop();
+  std::optional<std::string> kept;
+  world.write([&](db::Session& session) -> Result<void> {
+    kept = TRY(db::get_setting(session, "forecast_errors"));
+    return {};
+  });
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(need(from_json<LearntErrors>(*kept)).first.starts, 151);
+  restart(R"({"first":"nonsense"})");  // learnt anew, and everything else goes on
+  EXPECT_EQ(get(waits.id).state, JobState::preparing);
 }
 
 TEST_F(JobsTest, CancelEndsAWaitingJobAtOnceAndTellsARunningOne) {

@@ -42,6 +42,7 @@ void JobLoop::stop() {
   context_.signals.notify(kQueueTopic);
   thread_.join();
   executor_.watch(nullptr);
+  keep_errors(Duration{});
 }
 
 void JobLoop::on_task(const TaskEvent& event) {
@@ -176,6 +177,7 @@ void JobLoop::run() {
     }
     last_error_.clear();
     if (*done) continue;
+    keep_errors(kKeepErrorsEvery);
     Duration sleep = forecast_when_due().value_or(kLongestSleep);
     if (wake_at_.micros != 0) sleep = std::min(sleep, wake_at_ - context_.clock.now());
     sleep = std::clamp(sleep, Duration::millis(1), kLongestSleep);
@@ -199,6 +201,7 @@ Result<void> JobLoop::load_all() {
       [&](db::Session& session) -> Result<void> { return history_.load(session); });
   if (!remembered.ok())
     log_warning("how long jobs ran is not known: {}", remembered.error().detail);
+  load_errors();
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
       queued_.insert(job.id);

@@ -53,6 +53,7 @@ class JobLoop : public executors::Watcher {
   // has ended: so many of each, so often.
   static constexpr int64_t kMostAsked = 64;
   static constexpr Duration kAskEvery = Duration::seconds(5);
+  static constexpr Duration kKeepErrorsEvery = Duration::seconds(60);
   static constexpr size_t kMostExecutorEvents = 65'536;
   static constexpr Duration kLongestSleep = Duration::seconds(5);
   static constexpr Duration kGrace = Duration::seconds(10);
@@ -81,6 +82,9 @@ class JobLoop : public executors::Watcher {
   bool forecast_is_due();
   // What is known by now of the ends of jobs that run and wait.
   Result<void> ask_for_ends();
+  // How far forecasts were off: over restarts.
+  void load_errors();
+  void keep_errors(Duration at_most_every);
   Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
   void force_stops();
   void look_at_clock();
@@ -98,8 +102,10 @@ class JobLoop : public executors::Watcher {
   Supply supply_;
   History history_;
   ToldEnds told_ends_;
-  std::string asked_last_;          // job that was asked how far it is
-  Time asked_at_;                   // on the steady clock
+  std::string asked_last_;  // job that was asked how far it is
+  Time asked_at_;           // on the steady clock
+  LearntErrors kept_errors_;
+  Time errors_kept_at_;             // on the steady clock
   std::set<std::string> ended_of_;  // owners of whom a job has ended, not yet looked at
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts

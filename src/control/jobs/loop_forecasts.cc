@@ -4,8 +4,14 @@
 
 #include "base/log.h"
 #include "control/jobs/loop.h"
+#include "db/tables.h"
 
 namespace hearth::control {
+namespace {
+
+constexpr const char* kErrorsKey = "forecast_errors";
+
+}  // namespace
 
 bool JobLoop::forecast_is_due() {
   const std::lock_guard lock(mutex_);
@@ -48,6 +54,37 @@ Result<void> JobLoop::ask_for_ends() {
   for (const Job& job : changed)
     apply(sched::OutlookChanged{job.id, job.attempt_id, nullptr, history_.queued(job).like});
   return {};
+}
+
+void JobLoop::load_errors() {
+  std::optional<std::string> kept;
+  const auto read = context_.database.read([&](db::Session& session) -> Result<void> {
+    kept = TRY(db::get_setting(session, kErrorsKey));
+    return {};
+  });
+  if (!read.ok() || !kept) return;
+  auto errors = from_json<LearntErrors>(*kept, Origin::client);
+  if (!errors.ok()) {
+    log_warning("how far forecasts were off is learnt anew: {}", errors.error().text());
+    return;
+  }
+  kept_errors_ = *errors;
+  apply(sched::ErrorsLearnt{kept_errors_});
+}
+
+void JobLoop::keep_errors(Duration at_most_every) {
+  const Time now = context_.clock.steady();
+  if (errors_kept_at_.micros != 0 && now - errors_kept_at_ < at_most_every) return;
+  LearntErrors errors;
+  {
+    const std::lock_guard lock(mutex_);
+    errors = cluster_.errors();
+  }
+  if (errors == kept_errors_) return;
+  errors_kept_at_ = now;
+  const auto kept = context_.database.write(
+      [&](db::Session& session) { return db::set_setting(session, kErrorsKey, to_json(errors)); });
+  if (kept.ok()) kept_errors_ = errors;  // else the next time
 }
 
 // Once there is nothing else to do: a plan never waits for it longer than for one.

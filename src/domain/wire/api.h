@@ -52,6 +52,7 @@ struct Describe<QuotaCheck> {
 
 struct StartGuess {
   double in_seconds = 0, from_seconds = 0, to_seconds = 0;
+  int64_t learnt_from = 0;
   bool operator==(const StartGuess&) const = default;
 };
 template <>
@@ -61,6 +62,8 @@ struct Describe<StartGuess> {
     f("in_seconds", &StartGuess::in_seconds, "half of the times it starts sooner");
     f("from_seconds", &StartGuess::from_seconds, "8 of 10 starts lie between this");
     f("to_seconds", &StartGuess::to_seconds, "... and this");
+    f("learnt_from", &StartGuess::learnt_from,
+      "past starts that the interval goes by; few: it is rough");
   }
 };
 

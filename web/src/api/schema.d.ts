@@ -4640,6 +4640,12 @@ export interface components {
              * @default 0
              */
             to_seconds: number | ("NaN" | "Infinity" | "-Infinity");
+            /**
+             * Format: int64
+             * @description past starts that the interval goes by; few: it is rough
+             * @default 0
+             */
+            learnt_from: number;
         };
         /** @description An object that is here. */
         StoredObject: {

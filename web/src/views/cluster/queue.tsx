@@ -5,7 +5,7 @@ import {useMemo} from "react";
 
 import {type Job, type Listed, api, ask} from "../../api/client";
 import {useProject} from "../../app/search";
-import {count, duration, plural, toNumber} from "../../lib/format";
+import {count, plural, toNumber} from "../../lib/format";
 import {type Column, Table} from "../../ui/table";
 import {Elapsed} from "../../ui/time";
 import {Empty, Loading, Notice, Trouble, WayOn} from "../../ui/words";
@@ -176,7 +176,6 @@ function Why(props: {job: Job}) {
     <span className={css.why} title={[text, mend].filter(Boolean).join(" ")}>
       {text}
       {mend && <span className="muted"> {mend}</span>}
-      <Starts job={job} />
     </span>
   );
 }
@@ -200,12 +199,6 @@ function Card(props: {job: Job}) {
       </div>
     </>
   );
-}
-
-function Starts(props: {job: Job}) {
-  const seconds = toNumber(props.job.reason?.numbers?.starts_in_seconds);
-  if (!Number.isFinite(seconds)) return null;
-  return <strong> It would start in about {duration(seconds)}.</strong>;
 }
 
 // Beside the machines: the head of the queue.

@@ -197,7 +197,6 @@ function Waiting(props: {job: Job}) {
     refetchInterval: 15_000,
   });
   const reason = why.data ?? job.reason;
-  const starts = toNumber(reason?.numbers?.starts_in_seconds);
   return (
     <Notice
       kind="warn"
@@ -226,9 +225,6 @@ function Waiting(props: {job: Job}) {
     >
       <strong>{reason?.text}</strong>
       {reason?.mend ? `\n${reason.mend}` : ""}
-      {Number.isFinite(starts)
-        ? `\nIt would start in about ${duration(starts)}${interval(reason?.numbers)}.`
-        : ""}
       {(reason?.changes ?? [])
         .filter((one) => one.field?.startsWith("limit."))
         .map(
@@ -238,14 +234,6 @@ function Waiting(props: {job: Job}) {
         .join("")}
     </Notice>
   );
-}
-
-function interval(numbers: Record<string, unknown> | undefined): string {
-  const from = toNumber(numbers?.starts_from_seconds as number);
-  const to = toNumber(numbers?.starts_to_seconds as number);
-  return Number.isFinite(from) && Number.isFinite(to)
-    ? ` (between ${duration(from)} and ${duration(to)})`
-    : "";
 }
 
 const kPhases = ["queued", "preparing", "starting", "running", "saving", "stopping"];

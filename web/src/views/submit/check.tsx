@@ -5,7 +5,6 @@ import {keepPreviousData, useQuery} from "@tanstack/react-query";
 import {type Schemas, api, ask} from "../../api/client";
 import {say} from "../../app/errors";
 import {quotas} from "../../app/queries";
-import {duration, toNumber} from "../../lib/format";
 import {takesOf} from "../../lib/quotas";
 import {Meter} from "../../ui/meter";
 import {Notice} from "../../ui/words";
@@ -79,25 +78,16 @@ export function Check(props: {check: ReturnType<typeof useCheck>}) {
 
 function Start(props: {checked: Checked}) {
   const {checked} = props;
-  const {start} = checked;
   if (!checked.runnable)
     return (
       <Notice kind="warn">
         {[checked.reason?.text ?? "It could not run here.", checked.reason?.mend].join("\n")}
       </Notice>
     );
-  const seconds = toNumber(start?.in_seconds);
-  if (checked.reason?.code === "now" || seconds < 1)
-    return <p className="good">It would start at once.</p>;
-  const between = [start?.from_seconds, start?.to_seconds].map((one) => duration(toNumber(one)));
-  const range = start ? ` (between ${between.join(" and ")})` : "";
+  if (checked.reason?.code === "now") return <p className="good">It would start at once.</p>;
   return (
     <div>
-      <p>
-        {start
-          ? `It would start in about ${duration(seconds)}${range}.`
-          : "It would wait; nobody knows yet how long."}
-      </p>
+      <p>It would wait{checked.start ? "" : "; nobody knows yet how long"}.</p>
       {checked.reason?.text && <p className="muted">{checked.reason.text}</p>}
     </div>
   );
