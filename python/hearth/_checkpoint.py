@@ -3,10 +3,12 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 
 from . import _files, _process, _records
 
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 FLUSH_WAIT = 10.0  # seconds for the shim to have the record on disk
 
 
@@ -85,6 +87,9 @@ def register_model(path, name=None):
         raise FileNotFoundError("there is no %s to register as a model" % full)
     if name is not None:
         _records.name_json(name)
+        if _MODEL_NAME.fullmatch(name) is None:
+            raise ValueError("%r is no name of a model: letters, digits and . _ - alone, "
+                             "no '.' first, at most 128" % name)
     sender = _process.sender()
     if sender is not None:
         sender.put(_records.line({"t": "model", "path": full, "name": name}))

@@ -161,6 +161,10 @@ class CheckpointTest(support.Case):
             try: hearth.register_model("gone")
             except FileNotFoundError: pass
             else: raise AssertionError
+            for name in ("Bad Name!", "x/y", ".x", "", "x" * 129):
+                try: hearth.register_model("m.pt", name=name)
+                except ValueError: pass
+                else: raise AssertionError(name)
         """)
         path = self.path("m.pt")
         self.assertEqual(shim.records(), [{"t": "model", "path": path, "name": None},

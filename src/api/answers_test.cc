@@ -265,6 +265,45 @@ TEST_F(ApiTest, LineageGoesBothWays) {
   expect_problem(as(stranger_, "GET /api/v1/lineage?thing=mnist"), 404, "not_found");
 }
 
+TEST_F(ApiTest, LineageOfADigestIsThatOfWhatHasIt) {
+  start();
+  const auto object = control::need(world_.objects->put("bytes"));
+  const Manifest manifest{{{"a.txt", object.digest, object.size_bytes}}};
+  const auto added =
+      control::need(records_->add_dataset_version(world_.member, "", "mnist", manifest, "", {}));
+  const auto ask_for = [&](const std::string& digest) {
+    return as(viewer_, "GET /api/v1/lineage?thing=" + digest);
+  };
+  const auto found = ask_for(added.manifest_digest);
+  ASSERT_EQ(found.status, 200) << found.body;
+  EXPECT_TRUE(text_of(found, "root").starts_with("dataset:")) << found.body;
+  expect_problem(ask_for(object.digest), 404, "not_found");  // no thing of its own
+  expect_problem(ask_for("sha256:" + std::string(64, '0')), 404, "not_found");
+  expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + added.manifest_digest), 404,
+                 "not_found");
+}
+
+TEST_F(ApiTest, RunsAreDeletedAndRestored) {
+  start();
+  const std::string job = submit(member_);
+  const std::string own = text_of(as(member_, "GET /api/v1/jobs/" + job), "run_id");
+  expect_problem(as(member_, "DELETE /api/v1/runs/" + own), 409, "conflict");
+  const hearth::Run run =
+      control::need(tracking_->create_run(world_.member, {.name = "by-hand"})).run;
+  expect_problem(as(stranger_, "DELETE /api/v1/runs/" + run.id), 404, "not_found");
+  expect_problem(as(viewer_, "DELETE /api/v1/runs/" + run.id), 403, "denied");
+  const auto listed = [&](const std::string& query) {
+    return as(viewer_, "GET /api/v1/runs" + query).body.find(run.id) != std::string::npos;
+  };
+  EXPECT_TRUE(listed(""));
+  EXPECT_EQ(as(member_, "DELETE /api/v1/runs/by-hand").status, 204);
+  EXPECT_FALSE(listed(""));
+  EXPECT_TRUE(listed("?deleted=true"));
+  const auto back = as(member_, "POST /api/v1/runs/" + run.id + "/restore", "{}");
+  EXPECT_EQ(back.status, 200) << back.body;
+  EXPECT_TRUE(listed(""));
+}
+
 TEST_F(ApiTest, WhichOfManyObjectsAreHere) {
   start();
   const auto here = control::need(world_.objects->put("bytes"));

@@ -114,7 +114,8 @@ Result<Identity> Guard::identify(const net::RequestHead& head) {
     if (head.peer_uid >= 0 && head.peer_uid == options_.owner_uid)
       return services_.access.local_admin(head.id);
     return Error::of(Code::unauthenticated, "this call needs a token",
-                     "`hearth login` gives one; send it as Authorization: Bearer TOKEN");
+                     "`hearth token add NAME` gives one; send it as Authorization: Bearer TOKEN "
+                     "(MLflow's clients: MLFLOW_TRACKING_TOKEN)");
   }
   if (cookie)
     if (auto refused = check_page(head)) return std::move(*refused);

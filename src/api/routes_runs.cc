@@ -15,10 +15,14 @@ std::string media_type(const std::string& path) {
   return found == types.end() ? "application/octet-stream" : found->second;
 }
 
+// Whom the path names, by id or name.
+Result<Run> run_of(const Call& call) {
+  return call.services.records.get_run(call.who, call.at("run"), call.query("project"));
+}
+
 Result<net::Response> metrics(Call& call) {
   control::MetricQuery query;
-  const Run run =
-      TRY(call.services.records.get_run(call.who, call.at("run"), call.query("project")));
+  const Run run = TRY(run_of(call));
   query.run_id = run.id;
   query.key = call.query("key");
   query.most_points = TRY(call.query_integer("points", 2000, 0, 100'000));
@@ -45,14 +49,33 @@ void add_reading_routes(RouteTable& table) {
       .pages();
   table
       .add("GET", "/api/v1/runs/{run}", "getRun", "runs", "One run, by id or name",
-           [](Call& call) -> Result<net::Response> {
-             return versioned(TRY(
-                 call.services.records.get_run(call.who, call.at("run"), call.query("project"))));
-           })
+           [](Call& call) -> Result<net::Response> { return versioned(TRY(run_of(call))); })
       .answers<Run>()
       .asks("project", "whose name it is")
       .asks("fields", "only these members")
       .versioned();
+}
+
+void add_deleting_routes(RouteTable& table) {
+  table
+      .add("DELETE", "/api/v1/runs/{run}", "deleteRun", "runs",
+           "Deletes it; it can be restored for as long as status.kept says",
+           [](Call& call) -> Result<net::Response> {
+             const Run run = TRY(run_of(call));
+             TRY(call.services.tracking.delete_run(call.who, run.id));
+             return no_content();
+           })
+      .nothing()
+      .asks("project", "whose name it is");
+  table
+      .add("POST", "/api/v1/runs/{run}/restore", "restoreRun", "runs", "A deleted one is back",
+           [](Call& call) -> Result<net::Response> {
+             const Run run = TRY(run_of(call));
+             TRY(call.services.tracking.restore_run(call.who, run.id));
+             return versioned(TRY(call.services.records.get_run(call.who, run.id, run.project)));
+           })
+      .answers<Run>()
+      .asks("project", "whose name it is");
 }
 
 void add_tag_routes(RouteTable& table) {
@@ -98,8 +121,7 @@ void add_live_routes(RouteTable& table) {
       .add("PATCH", "/api/v1/runs/{run}/live", "setRunLive", "runs",
            "Changes live parameters while it runs",
            [](Call& call) -> Result<net::Response> {
-             const Run run = TRY(
-                 call.services.records.get_run(call.who, call.at("run"), call.query("project")));
+             const Run run = TRY(run_of(call));
              if (run.job_id.empty())
                return Error::invalid(format("run {} was made by no job; nothing listens", run.name),
                                      "change it where it runs");
@@ -151,6 +173,7 @@ void add_content_routes(RouteTable& table) {
 
 void add_run_routes(RouteTable& table) {
   add_reading_routes(table);
+  add_deleting_routes(table);
   add_tag_routes(table);
   add_live_routes(table);
   add_content_routes(table);

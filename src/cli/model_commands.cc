@@ -69,16 +69,22 @@ Result<int> list(const Globals& globals, const ListArgs& args) {
 }
 
 Facts version_facts(const ModelVersion& version) {
-  return Facts()
-      .add("model", version.model)
+  Facts facts;
+  facts.add("model", version.model)
       .add("version", std::to_string(version.number))
+      .add("stage", version.stage)
+      .add("about", printable(version.description))
       .add("file", version.file_name)
       .add("size", format_size(version.size_bytes))
       .add("digest", version.digest)
       .add("run", version.run_id)
       .add("job", version.job_id)
       .add("made by", version.created_by)
-      .add("created", ago(version.created_at));
+      .add("created", ago(version.created_at))
+      .add("source", printable(version.source))
+      .add("logged model", version.logged_model_id);
+  for (const auto& [name, value] : version.tags) facts.add("tag " + name, printable(value));
+  return facts;
 }
 
 // With a version that one; else the model, its versions, and under "latest" the newest in JSON.
@@ -127,6 +133,10 @@ struct GetArgs {
 Result<int> get(const Globals& globals, const GetArgs& args) {
   Server server = TRY(Server::open(globals));
   const auto version = TRY(version_of(server, parse_named(args.model)));
+  if (version.digest.empty())
+    return Error::not_found(
+        format("{} version {} has no files here{}", version.model, version.number,
+               version.source.empty() ? "" : format("; they lie at {}", version.source)));
   const std::string plain = os::name_of(version.file_name);
   const std::string name = plain.empty() || plain == "." || plain == ".." ? version.model : plain;
   std::string into = args.out.empty() ? name : args.out;

@@ -1,4 +1,4 @@
-// run list, show, compare, set, tag, export, files, get.
+// run list, show, compare, set, tag, delete, restore, export, files, get.
 #include <cmath>
 #include <set>
 
@@ -50,16 +50,23 @@ std::string short_metrics(const Run& run) {
   return text;
 }
 
-Result<int> list(const Globals& globals, const ListArgs& args) {
+struct RunListArgs {
+  ListArgs list;
+  bool deleted = false;
+};
+
+Result<int> list(const Globals& globals, const RunListArgs& args) {
   Server server = TRY(Server::open(globals));
+  client::Query query = server.in_project();
+  query.emplace_back("deleted", args.deleted ? "true" : "");
   return show_list<Run>(
-      globals, TRY(list_items(server, "/api/v1/runs", server.in_project(), args)), &Run::id,
+      globals, TRY(list_items(server, "/api/v1/runs", std::move(query), args.list)), &Run::id,
       Table({"NAME", "STATUS", "EXPERIMENT", "STARTED", "TOOK", "ID", "METRICS"}),
       [](const Run& run) -> std::vector<std::string> {
         return {run.name, status_word(run.status), run.experiment, ago(run.started_at), took(run),
                 run.id,   short_metrics(run)};
       },
-      "There is no run.");
+      args.deleted ? "There is no deleted run." : "There is no run.");
 }
 
 void print_run(const Run& run) {
@@ -72,7 +79,8 @@ void print_run(const Run& run) {
       .add("owner", run.owner)
       .add("job", run.job_id)
       .add("started", ago(run.started_at))
-      .add("took", took(run));
+      .add("took", took(run))
+      .add("deleted", run.deleted_at.micros == 0 ? "" : ago(run.deleted_at));
   for (const auto& [name, value] : run.params) facts.add("param " + name, printable(value));
   for (const UsedDataset& used : run.datasets)
     facts.add("data",
@@ -128,6 +136,33 @@ Result<int> show(const Globals& globals, const std::string& name) {
   else
     print_run(run);
   if (!globals.json && !globals.quiet) TRY(print_live(server, run));
+  return kExitOk;
+}
+
+struct DeleteArgs {
+  std::vector<std::string> runs;
+};
+
+Result<int> remove(const Globals& globals, const DeleteArgs& args) {
+  Server server = TRY(Server::open(globals));
+  for (const std::string& name : args.runs) {
+    const Run run = TRY(server.run(name));
+    TRY(server.api().send("DELETE", "/api/v1/runs/" + run.id, "", {}));
+    say(globals, to_json(run),
+        format("deleted {} ({}); `hearth run restore {}` brings it back", run.name, run.id,
+               run.id));
+  }
+  return kExitOk;
+}
+
+Result<int> restore(const Globals& globals, const DeleteArgs& args) {
+  Server server = TRY(Server::open(globals));
+  for (const std::string& name : args.runs) {
+    const Run run = TRY(server.run(name));
+    const std::string answer =
+        TRY(server.api().send("POST", "/api/v1/runs/" + run.id + "/restore", "{}", {}));
+    say(globals, answer, format("{} ({}) is back", run.name, run.id));
+  }
   return kExitOk;
 }
 
@@ -360,9 +395,10 @@ Result<int> get(const Globals& globals, const GetArgs& args) {
 void add_run_commands(Tree& tree) {
   const Globals& globals = tree.globals();
   Group group = tree.group("run", "Records of what ran: parameters, metrics, files");
-  auto list_args = std::make_shared<ListArgs>();
+  auto list_args = std::make_shared<RunListArgs>();
   Command list_command = group.command("list", "Lists runs, the newest first");
-  add_list_options(list_command, *list_args, "status = finished and metrics.loss < 0.1");
+  add_list_options(list_command, list_args->list, "status = finished and metrics.loss < 0.1");
+  list_command.flag(list_args->deleted, "--deleted", "those that were deleted");
   list_command.does([list_args, &globals] { return list(globals, *list_args); });
 
   auto shown = std::make_shared<std::string>();
@@ -387,6 +423,16 @@ void add_run_commands(Tree& tree) {
       .needs(tagged->run, "RUN", "id or name, or its job's")
       .needs(tagged->values, "NAME=VALUE", "stage=best")
       .does([tagged, &globals] { return tag(globals, *tagged); });
+
+  auto deleted = std::make_shared<DeleteArgs>();
+  group.command("delete", "Deletes runs; they can be restored for a time")
+      .needs(deleted->runs, "RUN", "id or name")
+      .does([deleted, &globals] { return remove(globals, *deleted); });
+
+  auto restored = std::make_shared<DeleteArgs>();
+  group.command("restore", "Brings deleted runs back")
+      .needs(restored->runs, "RUN", "id, as `run list --deleted` shows it")
+      .does([restored, &globals] { return restore(globals, *restored); });
 
   auto exported = std::make_shared<ExportArgs>();
   group.command("export", "Gives every point of its metrics")

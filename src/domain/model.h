@@ -1,13 +1,27 @@
 // What is released: models and their versions.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/describe.h"
 
 namespace hearth {
+
+// The name that a job gives a model of its own; a registry's client (MLflow's) may give others.
+constexpr size_t kMostModelNameBytes = 128;
+constexpr std::string_view kModelNameWords =
+    "letters, digits and . _ - alone, no '.' first, at most 128";
+inline bool is_model_name(std::string_view name) {
+  if (name.empty() || name.size() > kMostModelNameBytes || name.front() == '.') return false;
+  return std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
 
 struct Model {
   std::string id, name, project, description;

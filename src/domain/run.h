@@ -83,6 +83,7 @@ struct Run {
   RunStatus status = RunStatus::scheduled;
   Time created_at, started_at, finished_at, deleted_at;
   std::map<std::string, std::string> params;
+  std::vector<std::string> given_params;
   std::map<std::string, std::string> tags;
   std::map<std::string, LatestMetric> metrics;
   std::string code_digest;
@@ -112,6 +113,9 @@ struct Describe<Run> {
     f("finished_at", &Run::finished_at, "when it ended");
     f("deleted_at", &Run::deleted_at, "when it was deleted");
     f("params", &Run::params, "parameters as text");
+    f("given_params", &Run::given_params,
+      "of a job's run: params of its job file and of earlier attempts, which its script may still "
+      "log with another value");
     f("tags", &Run::tags, "labels");
     f("metrics", &Run::metrics, "the newest point of each metric");
     f("code_digest", &Run::code_digest, "object with the code bundle");

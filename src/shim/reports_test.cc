@@ -77,6 +77,7 @@ for step in (1, 2):
     open(d + "/model.pt", "w").write("weights %d" % step)
     say(s, t="checkpoint", step=step, path=d)
 say(s, t="model", path=d + "/model.pt", name=None)
+say(s, t="model", path=d + "/model.pt", name="Bad Name!")
 flush(s, 1)
 )PY";
   ASSERT_TRUE(os::write_file_atomic(dir_ / "client.py", script).ok());
@@ -88,7 +89,11 @@ flush(s, 1)
   ASSERT_TRUE(manifest.ok());
   EXPECT_EQ(manifest->files.at(0).path, "step-0000000002/model.pt");
   EXPECT_EQ(fake_.object(manifest->files[0].digest), "weights 2");
+  ASSERT_EQ(fake_.records("model").size(), 1u);
   EXPECT_EQ(fake_.records("model").at(0).name, "job");
+  EXPECT_NE(fake_.log(track::Stream::hearth).find("'Bad Name!' is no name of a model"),
+            std::string::npos)
+      << fake_.log(track::Stream::hearth);
 }
 
 TEST_F(Shim, GoesOnFromACheckpoint) {

@@ -12,6 +12,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "domain/model.h"
 #include "domain/scalar.h"
 
 namespace hearth::shim {
@@ -263,6 +264,9 @@ Result<void> SdkServer::save(std::string_view kind, const Node& node) {
                 integer(node, "step")};
   if (wish.path.empty() || wish.path.size() > 4096)
     return Error::invalid(format("a {} has no path", kind));
+  if (kind == "model" && !wish.name.empty() && !is_model_name(wish.name))
+    return Error::invalid(format("'{}' is no name of a model: {}",
+                                 wish.name.substr(0, kMostModelNameBytes), kModelNameWords));
   const std::string line = to_line(wish);
   TRY(spool_.add_save(line));
   hooks_.save(line);

@@ -221,6 +221,15 @@ hearth.log_table("confusion", [[1, 2], [3, 4]])
         tagged = self.server.json("run", "tag", job["run_id"], "note=")
         self.assertEqual(tagged["tags"], {"stage": "best"})
         self.assertEqual(run["params"]["epochs"], "4")
+        self.server.ok("run", "delete", job["run_id"])
+
+        def listed(*more):
+            return [one["id"] for one in self.server.json("run", "list", *more)]
+        self.assertNotIn(run["id"], listed())
+        self.assertIn(run["id"], listed("--deleted"))
+        self.assertIn("deleted", self.server.ok("run", "show", job["run_id"]))
+        self.server.ok("run", "restore", job["run_id"])
+        self.assertIn(run["id"], listed())
         kept = self.server.http("GET", "/api/v1/jobs/%s/checkpoints" % job["id"]).json()["items"]
         self.assertEqual([c["step"] for c in kept], [2, 3])
         model = self.server.json("model", "show", "tiny")

@@ -168,6 +168,11 @@ Result<std::string> create(Call& call, const Fields& args) {
     }
   }
   const std::string model_id = wanted.logged_model_id;
+  if (wanted.run_id.empty() && wanted.files &&
+      wanted.files->kind == control::FileHolder::Kind::logged_model)
+    wanted.run_id = TRY(records(call).get_logged_model(call.who, wanted.files->id)).run_id;
+  if (wanted.run_id.empty() && !model_id.empty())
+    wanted.run_id = TRY(records(call).get_logged_model(call.who, model_id)).run_id;
   const ModelVersion version =
       TRY(records(call).create_model_version(call.who, project_of(call), name, std::move(wanted)));
   if (!is_prompt && !model_id.empty()) TRY(note_registration(call, model_id, version));

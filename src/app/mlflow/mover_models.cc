@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/units.h"
 #include "client/client.h"
+#include "control/references.h"
 #include "domain/model.h"
 
 namespace hearth::app::mlflow {
@@ -57,6 +58,12 @@ Result<void> Mover::move_models() {
 
 Result<void> Mover::move_model(ImportedModel model, std::vector<ImportedVersion> versions) {
   ++tallies_.models.source;
+  // One that cannot be had here does not keep the others away.
+  std::erase_if(model.aliases, [&](const auto& alias) {
+    auto fits = control::check_version_word(alias.first, "an alias");
+    if (!fits.ok()) problem(std::move(fits).error().with(format("model '{}'", model.name)));
+    return !fits.ok();
+  });
   tallies_.versions.source += static_cast<int64_t>(versions.size());
   std::map<int64_t, ImportedVersion> sent;
   std::set<int64_t> new_ones;

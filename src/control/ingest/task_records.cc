@@ -26,14 +26,6 @@ bool safe_path(std::string_view path) {
       split(path, '/'), [](std::string_view p) { return p.empty() || p == "." || p == ".."; });
 }
 
-bool safe_name(std::string_view name) {
-  if (name.empty() || name.size() > kMostNameBytes || name.front() == '.') return false;
-  return std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-}
-
 bool names_object(const TaskRecord& record) {
   return record.kind == "checkpoint" || record.kind == "artifact" || record.kind == "model";
 }
@@ -299,9 +291,9 @@ Result<void> RecordWriter::add_artifact(const TaskRecord& record, const RecordOb
 }
 
 Result<void> RecordWriter::add_model(const TaskRecord& record, const RecordObjects& objects) {
-  if (!safe_name(record.name))
-    return refuse(record, format("model name '{}' may have letters, digits and . _ - alone",
-                                 record.name.substr(0, kMostNameBytes)));
+  if (!is_model_name(record.name))
+    return refuse(record, format("'{}' is no name of a model: {}",
+                                 record.name.substr(0, kMostNameBytes), kModelNameWords));
   auto model = TRY(db::Table<Model>::find(session_, "WHERE project = $1 AND name = $2",
                                           {task_.project, record.name}));
   if (!model) {

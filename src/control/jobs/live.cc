@@ -72,8 +72,15 @@ Result<void> check_live(const std::string& name, const Param& param, const AnyJs
   const Node given = TRY(parse_json(param.value.text));
   if (is_number(given.kind)) {
     if (!is_number(wanted.kind)) return refuse(name, value, "a number");
+    if (given.kind == Node::Kind::integer && wanted.kind != Node::Kind::integer)
+      return refuse(name, value,
+                    format("a whole number, as its value in the job file is one (there {}.0 would "
+                           "stand for any number)",
+                           param.value.text));
     double number = 0;
-    std::from_chars(wanted.text.data(), wanted.text.data() + wanted.text.size(), number);
+    const auto [end, failure] =
+        std::from_chars(wanted.text.data(), wanted.text.data() + wanted.text.size(), number);
+    if (failure != std::errc()) return refuse(name, value, "a number within those of a double");
     if (param.min && number < *param.min)
       return refuse(name, value, format("at least {}", *param.min));
     if (param.max && number > *param.max)

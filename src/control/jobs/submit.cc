@@ -88,7 +88,10 @@ Run run_of(const Job& job, const Experiment& experiment, std::vector<UsedDataset
   run.job_id = job.id;
   run.status = RunStatus::scheduled;
   run.created_at = job.created_at;
-  for (const auto& [name, param] : job.spec.params) run.params[name] = param_text(param.value);
+  for (const auto& [name, param] : job.spec.params) {
+    run.params[name] = param_text(param.value);
+    run.given_params.push_back(name);
+  }
   run.tags = job.spec.labels;
   run.code_digest = job.code_digest;
   run.git = job.git;

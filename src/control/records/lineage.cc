@@ -180,6 +180,38 @@ Result<std::optional<T>> if_found(Result<T> result) {
   return std::move(result).error();
 }
 
+// What there is with these bytes: a model, a version of a dataset, the run whose file it is, or
+// code.
+Result<std::vector<LineageNode>> of_digest(
+    db::Session& session, const std::string& digest,
+    const std::function<bool(const std::string& project)>& sees) {
+  for (const ModelVersion& one : TRY(db::Table<ModelVersion>::select(
+           session, "WHERE digest = $1 ORDER BY created_at DESC LIMIT 100", {digest})))
+    if (sees(one.project)) return std::vector{Walk::node_of(one)};
+  for (const DatasetVersion& one : TRY(db::Table<DatasetVersion>::select(
+           session, "WHERE manifest_digest = $1 ORDER BY created_at DESC LIMIT 100", {digest})))
+    if (sees(one.project)) return std::vector{Walk::node_of(one)};
+  bool is_code = false;
+  std::vector<std::string> artifacts;
+  TRY(session.query("SELECT holder FROM pins WHERE digest = $1 LIMIT 1000", {digest},
+                    [&](const db::Row& row) -> Result<void> {
+                      const std::string_view holder = row.text(0);
+                      is_code = is_code || holder.starts_with("code:");
+                      if (holder.starts_with("artifact:"))
+                        artifacts.emplace_back(holder.substr(std::string_view("artifact:").size()));
+                      return {};
+                    }));
+  if (is_code)
+    return std::vector<LineageNode>{{"code:" + digest, "code", digest, "code", "", "", digest, {}}};
+  for (const std::string& id : artifacts) {
+    const auto artifact = TRY(db::Table<Artifact>::get(session, id));
+    if (!artifact || !sees(artifact->project)) continue;
+    if (const auto run = TRY(db::Table<Run>::get(session, artifact->run_id)))
+      return std::vector{Walk::node_of(*run)};
+  }
+  return std::vector<LineageNode>();
+}
+
 }  // namespace
 
 Result<Lineage> Records::lineage(const Identity& who, const std::string& project,
@@ -217,8 +249,7 @@ Result<Lineage> Records::lineage(const Identity& who, const std::string& project
                                        {name}));
       if (run && sees(run->project)) roots.push_back(Walk::node_of(*run));
     }
-    if (kind == "code")
-      roots.push_back({"code:" + thing, "code", thing, "code", "", "", thing, {}});
+    if (kind == "code") roots = TRY(of_digest(session, thing, sees));
     if (roots.empty())
       return Error::not_found(format("there is no '{}' in project {}", thing.substr(0, 80), where),
                               "write dataset:NAME@2, model:NAME@3, run:NAME, job:NAME or "

@@ -75,6 +75,9 @@ Result<Model> Records::set_alias(const Identity& who, const std::string& project
   if (!who.job_id.empty())
     return Error::denied("a job's token sets no alias", "use your own token");
   TRY(check_version_word(alias, "an alias"));
+  if (alias == "latest")  // to MLflow's clients it is the newest version
+    return Error::invalid("'latest' cannot be an alias: it means the newest version",
+                          "take another word");
   Model model;
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {
     model = TRY(State::by_name<Model>(session, where, name, "model"));

@@ -36,6 +36,23 @@ Result<void> check_tags(const Texts& tags) {
   return Error::invalid(format("an experiment has at most {} tags", kMostTrackedTags));
 }
 
+// A job's token changes nothing of others' runs, so neither what they lie in.
+Result<void> check_jobs_alone(db::Session& session, const Identity& who,
+                              const Experiment& experiment) {
+  if (who.job_id.empty()) return {};
+  bool of_others = false;
+  TRY(session.query("SELECT 1 FROM runs WHERE experiment_id = $1 AND job_id <> $2 LIMIT 1",
+                    {experiment.id, who.job_id}, [&](const db::Row&) -> Result<void> {
+                      of_others = true;
+                      return {};
+                    }));
+  if (!of_others) return {};
+  return Error::denied(
+      format("experiment '{}' holds runs of others: a job's token neither renames nor deletes it",
+             experiment.name),
+      "use your own token");
+}
+
 }  // namespace
 
 Result<void> check_new(const Experiment& wanted) {
@@ -203,6 +220,7 @@ Result<Experiment> Tracking::rename_experiment(const Identity& who, const std::s
   return state_->change_experiment(
       who, id, project, Grade::member, "experiment.renamed",
       [&](db::Session& session, Experiment& experiment) -> Result<void> {
+        TRY(check_jobs_alone(session, who, experiment));
         if (experiment.deleted_at.micros != 0)
           return Error::conflict("Cannot rename a deleted experiment.", "restore it first");
         const auto there = TRY(by_name(session, experiment.project, name));
@@ -217,7 +235,8 @@ Result<Experiment> Tracking::delete_experiment(const Identity& who, const std::s
   const Time now = state_->context.clock.now();
   auto done = TRY(state_->change_experiment(
       who, id, project, Grade::member, "experiment.deleted",
-      [&](db::Session&, Experiment& experiment) -> Result<void> {
+      [&](db::Session& session, Experiment& experiment) -> Result<void> {
+        TRY(check_jobs_alone(session, who, experiment));
         if (experiment.id == default_experiment_id(experiment.project))
           return Error::invalid("Cannot delete the default experiment.",
                                 "delete its runs, or make another experiment");

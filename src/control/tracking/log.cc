@@ -31,12 +31,17 @@ Result<void> check_batch(const LogBatch& batch) {
   return {};
 }
 
-// Write-once: the same value again is fine.
-Result<bool> add_params(Run& run, const LogBatch& batch) {
+// Write-once: the same value again is fine. What its job file gave (1e-3, which Python writes as
+// 0.001), or an earlier attempt, a job may say anew once. `by_job`: a task of a job says it.
+Result<bool> add_params(Run& run, const LogBatch& batch, bool by_job) {
   bool changed = false;
   for (const auto& [key, value] : batch.params) {
     const auto [at, added] = run.params.emplace(key, value);
     changed = changed || added;
+    if (by_job && std::erase(run.given_params, key) > 0) {
+      at->second = value;
+      changed = true;
+    }
     if (!added && at->second != value)
       return Error::invalid(
           format("Changing param values is not allowed. Param with key='{}' was already logged "
@@ -161,7 +166,7 @@ Result<void> Tracking::State::write_batch(const Identity& who, const RunFacts& f
     source = TRY(source_of(session, who));
     if (!batch.params.empty() || !batch.tags.empty()) {
       Run run = TRY(db::Table<Run>::need(session, facts.id));
-      const bool params = TRY(add_params(run, batch));
+      const bool params = TRY(add_params(run, batch, source.attempt > 0));
       const bool tags = TRY(add_tags(session, run, batch, is_jobs_own));
       run_changed = params || tags;
       if (run_changed) {

@@ -44,6 +44,16 @@ void set_name(Run& run, const std::string& name) {
   run.tags[std::string(kNameTag)] = name;
 }
 
+// A job that is not over goes on logging to its run; the runs below it are its script's to delete.
+Result<void> check_not_in_use(db::Session& session, const Identity& who, const Run& run) {
+  if (run.job_id.empty()) return {};
+  const auto job = TRY(db::Table<Job>::get(session, run.job_id));
+  if (!job || finished(job->state)) return {};
+  if (who.job_id == job->id && job->run_id != run.id) return {};
+  return Error::conflict(format("run {} is of job {}, which is not over", run.name, job->name),
+                         "cancel the job, or wait until it has ended");
+}
+
 bool ends(RunStatus status) {
   return status == RunStatus::finished || status == RunStatus::failed ||
          status == RunStatus::killed;
@@ -221,6 +231,8 @@ Result<std::optional<Run>> Tracking::State::claim_job_run(db::Session& session, 
   run->user = !wanted.user.empty() ? wanted.user : tag_of(wanted.tags, kUserTag);
   for (const auto& [key, value] : wanted.tags) run->tags[key] = value;
   if (!wanted.name.empty()) run->tags[std::string(kNameTag)] = wanted.name;
+  run->given_params.clear();
+  for (const auto& [key, value] : run->params) run->given_params.push_back(key);
   for (const auto& [key, value] : wanted.params) run->params.emplace(key, value);
   TRY(db::Table<Run>::update(session, *run));
   TRY(emit(session, context.clock, who.actor(), run->project, "run.claimed", run->id,
@@ -303,10 +315,12 @@ Result<TrackedRun> Tracking::update_run(const Identity& who, const std::string& 
 }
 
 Result<void> Tracking::delete_run(const Identity& who, const std::string& id) {
-  TRY(state_->change_run(who, id, "run.deleted", [&](db::Session&, Run& run) -> Result<void> {
+  const auto work = [&](db::Session& session, Run& run) -> Result<void> {
+    TRY(check_not_in_use(session, who, run));
     if (run.deleted_at.micros == 0) run.deleted_at = state_->context.clock.now();
     return {};
-  }));
+  };
+  TRY(state_->change_run(who, id, "run.deleted", work));
   return {};
 }
 

@@ -11,7 +11,14 @@ SCRIPT = textwrap.dedent("""
     assert "MLFLOW_RUN_ID" not in os.environ
     mlflow.set_experiment("chosen-in-the-script")
     with mlflow.start_run() as first:
-        mlflow.log_param("lr", 0.1)
+        # As the job file has them, in Python's words.
+        mlflow.log_params({"lr": 0.001, "flag": True, "layers": [64, 10], "epochs": 3})
+        try:
+            mlflow.log_param("lr", 0.1)
+        except mlflow.MlflowException:
+            pass
+        else:
+            raise AssertionError("a param was logged twice")
         for step in range(3):
             mlflow.log_metric("loss", 1.0 / (step + 1), step=step)
         with open("notes.txt", "w") as file:
@@ -33,7 +40,9 @@ def check(server, python):
         "hearth: 1\nname: with-mlflow\nexperiment: from-the-file\ncode: .\n"
         "command: python3 train.py\nenvironment: {prefix: %s}\n"
         "env: {MLFLOW_DISABLE_TELEMETRY: \"true\", GIT_PYTHON_REFRESH: quiet, "
-        "MLFLOW_HTTP_REQUEST_MAX_RETRIES: \"0\"}\nresources: {cpus: 0.5, memory: 2GiB}\n"
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES: \"0\"}\n"
+        "params: {lr: 1e-3, flag: true, layers: [64, 10], seed: 7}\n"
+        "resources: {cpus: 0.5, memory: 2GiB}\n"
         % json.dumps(prefix), folder=folder)
     for _ in range(5):  # importing mlflow takes long on a loaded machine
         ended = server.wait(job)
@@ -45,7 +54,8 @@ def check(server, python):
     assert first == ended["run_id"], "the first run is the job's own"
     run = server.http("GET", "/api/v1/runs/" + first).json()
     assert run["experiment"] == "chosen-in-the-script", run
-    assert run["params"]["lr"] == "0.1", run
+    assert run["params"] == {"lr": "0.001", "flag": "True", "layers": "[64, 10]", "epochs": "3",
+                             "seed": "7"}, run
     assert run["metrics"]["loss"]["step"] == 2, run
     # The end of a job's own run is the job's alone.
     assert run["status"] == "finished", run

@@ -49,6 +49,15 @@ export const stories = {
     truth((await row.textContent()).includes("0.79"), "the value of a column is not there");
   },
 
+  "a link that MLflow's client prints leads to its run": async (story) => {
+    const page = await story.signIn();
+    await story.go(`/#/experiments/${of.other}/runs/${of.parent}`);
+    await page.waitForURL(new RegExp(`/runs/${of.parent}$`));
+    await page.getByRole("heading", {name: "parent"}).waitFor();
+    await story.go(`/#/experiments/${of.other}`);
+    await page.getByRole("link", {name: "child", exact: true}).waitFor();
+  },
+
   "columns come from all keys, and any of them orders": async (story) => {
     const page = await story.signIn();
     await story.go(`/runs?${many}&cols=metrics.loss`);

@@ -1083,7 +1083,8 @@ export interface paths {
         get: operations["getRun"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** Deletes it; it can be restored for as long as status.kept says */
+        delete: operations["deleteRun"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1152,6 +1153,23 @@ export interface paths {
         get: operations["getMetricHistory"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A deleted one is back */
+        post: operations["restoreRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4397,6 +4415,8 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
+            /** @description of a job's run: params of its job file and of earlier attempts, which its script may still log with another value */
+            given_params?: string[];
             /** @description labels */
             tags?: {
                 [key: string]: string;
@@ -8038,6 +8058,42 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    deleteRun: {
+        parameters: {
+            query?: {
+                /** @description whose name it is */
+                project?: string;
+            };
+            header?: never;
+            path: {
+                /** @description which */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     listArtifacts: {
         parameters: {
             query?: never;
@@ -8225,6 +8281,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MetricHistory"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            410: components["responses"]["Problem"];
+            412: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    restoreRun: {
+        parameters: {
+            query?: {
+                /** @description whose name it is */
+                project?: string;
+            };
+            header?: never;
+            path: {
+                /** @description which */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
                 };
             };
             400: components["responses"]["Problem"];

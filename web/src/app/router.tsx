@@ -5,9 +5,11 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  redirect,
   retainSearchParams,
 } from "@tanstack/react-router";
 
+import {pathOfMlflowLink} from "../lib/mlflow_link";
 import {Home} from "../views/home";
 import {SignIn} from "../views/sign_in";
 import {NotFound, Shell, ViewFailed} from "./shell";
@@ -19,7 +21,15 @@ const root = createRootRoute({
 });
 const signIn = createRoute({getParentRoute: () => root, path: "/sign-in", component: SignIn});
 const shell = createRoute({getParentRoute: () => root, id: "shell", component: Shell});
-const home = createRoute({getParentRoute: () => shell, path: "/", component: Home});
+const home = createRoute({
+  getParentRoute: () => shell,
+  path: "/",
+  component: Home,
+  beforeLoad: ({location}) => {
+    const href = pathOfMlflowLink(location.hash);
+    if (href) throw redirect({href, replace: true});
+  },
+});
 
 const view = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({getParentRoute: () => shell, path, component});
