@@ -201,9 +201,11 @@ struct TorchWords {
   const RE2 test{"Test set: Average loss: " HEARTH_REAL R"(, Accuracy: (\d{1,9})/(\d{1,9}))"};
   const RE2 meters{R"(^Epoch: \[(\d{1,9})\]\[ *(\d{1,9})/(\d{1,9})\])"};
   const RE2 total{"(Acc@\\d+) +" HEARTH_REAL};
+  const RE2 tutorial{R"(^Epoch:? \[(\d{1,9})/\d{1,9}\](?:,? (?:Step|Batch|Iter|Iteration):? )"
+                     R"(\[(\d{1,9})/(\d{1,9})\])?[,:]? (.*)$)"};
 };
 
-// examples/mnist and examples/imagenet of PyTorch.
+// examples/mnist and examples/imagenet of PyTorch, and what tutorials print.
 class Torch : public LineFamily {
  public:
   bool read(std::string_view line, std::vector<LinePoint>& to) override {
@@ -224,6 +226,7 @@ class Torch : public LineFamily {
         to.push_back({"test/accuracy", step, static_cast<double>(seen) / static_cast<double>(all)});
       return true;
     }
+    if (line.starts_with("Epoch") && has(line, "/") && tutorial(line, to)) return true;
     if (line.starts_with("Epoch: [")) return meters(line, to);
     if (!line.starts_with("*") || !has(line, "Acc@")) return false;
     return totals(line, to);
@@ -248,6 +251,34 @@ class Torch : public LineFamily {
     return true;
   }
 
+  // "Epoch [1/5], Step [100/600], Loss: 0.2345", "Epoch [1/5], Train Loss: 0.5, Accuracy: 91.5%"
+  bool tutorial(std::string_view line, std::vector<LinePoint>& to) {
+    int64_t epoch = 0, batch = 0, all = 0;
+    StringPiece batches, whole, tail;
+    if (!RE2::PartialMatch(piece(line), e_.tutorial, &epoch, &batches, &whole, &tail)) return false;
+    const bool in_epoch = !batches.empty();
+    if (in_epoch) {
+      batch = count_in(view(batches)).value_or(0);
+      all = batches_ = count_in(view(whole)).value_or(0);
+    }
+    // Of a line that speaks of the epoch as a whole: all of its batches, if any were seen.
+    const int64_t step = in_epoch       ? std::max<int64_t>(epoch - 1, 0) * all + batch
+                         : batches_ > 0 ? epoch * batches_
+                                        : epoch;
+    const size_t before = to.size();
+    std::string_view rest = view(tail);
+    while (!rest.empty()) {
+      std::string_view part = trimmed(take_part(rest, ","));
+      if (part.ends_with('%')) part.remove_suffix(1);
+      const auto pair = named_real(part, ':');
+      if (!pair || to.size() >= kMostLinePoints) continue;
+      std::string name = lowered(pair->name);
+      std::ranges::replace(name, ' ', '_');
+      if (is_metric_name(name)) to.push_back({std::move(name), step, pair->value});
+    }
+    return to.size() > before;
+  }
+
   // " *   Acc@1 71.2 Acc@5 90.1" at the end of a validation.
   bool totals(std::string_view line, std::vector<LinePoint>& to) {
     StringPiece rest = piece(line), name, number;
@@ -256,7 +287,7 @@ class Torch : public LineFamily {
     return true;
   }
 
-  int64_t samples_ = 0, epoch_end_ = 0, tests_ = 0;
+  int64_t samples_ = 0, epoch_end_ = 0, tests_ = 0, batches_ = 0;
   const TorchWords& e_ = shared<TorchWords>();
 };
 

@@ -124,6 +124,21 @@ TEST(LineMetrics, PytorchExamples) {
               "train/acc@1@5015=1.56", "test/acc@1@10010=71.2", "test/acc@5@10010=90.1"}));
 }
 
+TEST(LineMetrics, PytorchTutorials) {
+  EXPECT_EQ(
+      read_all({"Epoch [1/5], Step [100/600], Loss: 0.2345",
+                "Epoch [2/5], Step [600/600], Loss: 0.1, Accuracy: 91.5%",
+                "Epoch [2/5], Val Loss: 0.2", "Epoch [3/5] done", "Epoch [x/5], Loss: 1"}),
+      (Points{"loss@100=0.2345", "loss@1200=0.1", "accuracy@1200=91.5", "val_loss@1200=0.2"}));
+  EXPECT_EQ(read_all({"Epoch: [3/20], Train Loss: 0.5, Train Acc: 88 %"}),
+            (Points{"train_loss@3=0.5", "train_acc@3=88"}));
+}
+
+TEST(LineMetrics, NumbersWithCommasAreLeftOut) {
+  EXPECT_EQ(read_all({"step=4 loss=1,234.5 lr=0.1", "epoch=3 acc=99%", "step=5, loss=2,acc=3"}),
+            (Points{"lr@4=0.1", "acc@3=99", "loss@5=2", "acc@5=3"}));
+}
+
 TEST(LineMetrics, HuggingFace) {
   EXPECT_EQ(read_all({"{'loss': 0.6222, 'grad_norm': 1.431056022644043, 'learning_rate': 0.0005, "
                       "'epoch': 1.0}",

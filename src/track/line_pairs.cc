@@ -192,10 +192,14 @@ class KeyValue : public LineFamily {
   void collect(std::string_view line) {
     while (!line.empty() && pairs_.size() < kMostLinePoints) {
       const size_t end = line.find_first_of(" \t,;|()[]{}");
-      const std::string_view word = line.substr(0, end);
+      std::string_view word = line.substr(0, end);
+      // "1,234.5" is no 1, and of "1,2,3" nobody knows which one is meant.
+      const bool torn = end != std::string_view::npos && line[end] == ',' &&
+                        end + 1 < line.size() && line[end + 1] >= '0' && line[end + 1] <= '9';
       line = end == std::string_view::npos ? std::string_view() : line.substr(end + 1);
       const size_t equals = word.find('=');
-      if (equals == std::string_view::npos) continue;
+      if (equals == std::string_view::npos || torn) continue;
+      if (word.ends_with('%')) word.remove_suffix(1);
       const auto value = real_in(word.substr(equals + 1));
       if (value && is_metric_name(word.substr(0, equals)))
         pairs_.push_back({word.substr(0, equals), *value});
