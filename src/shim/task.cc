@@ -428,8 +428,9 @@ void Task::look_for_checkpoints(Time now, bool ended) {
 
 void Task::describe_packages() {
   describing_.store(true);
-  packages_ = std::thread([this] {
-    found_packages_ = packages_of(prepared_.environment, layout_.temporary(), spec_.uid, spec_.gid);
+  packages_ = std::thread([this, python = python_among(os::find_tree(tree()))] {
+    found_packages_ =
+        packages_of(python, prepared_.environment, layout_.temporary(), spec_.uid, spec_.gid);
     describing_.store(false);
   });
 }

@@ -23,7 +23,7 @@ TEST_F(IngestTest, StatesMoveTheTaskForwardOnce) {
   h.states.push_back({.seq = 2,
                       .time = {200},
                       .state = TaskState::running,
-                      .environment = {{"python", "3.11"}},
+                      .environment = {{"python", "/usr/bin/python3"}, {"host", "a"}},
                       .dataset_fingerprints = {"fp"}});
   const uint64_t queue = world.signals.version(kQueueTopic);
   const SyncAnswer answer = need(sync(h));
@@ -34,7 +34,7 @@ TEST_F(IngestTest, StatesMoveTheTaskForwardOnce) {
   EXPECT_EQ(task().preparing_at.micros, 100);
   EXPECT_EQ(task().running_at.micros, 200);
   EXPECT_EQ(task().limits, "watched");
-  EXPECT_EQ(the_run().environment.at("python"), "3.11");
+  EXPECT_EQ(the_run().environment.at("python"), "/usr/bin/python3");
   EXPECT_EQ(the_run().datasets[1].digest, "fp");
   EXPECT_EQ(the_run().datasets[0].digest, "");
   // Sent again, as the answer was lost: nothing twice. An older state does not lead back.
@@ -43,6 +43,16 @@ TEST_F(IngestTest, StatesMoveTheTaskForwardOnce) {
   EXPECT_EQ(task().state, TaskState::running);
   EXPECT_EQ(events_of("task.preparing"), 1);
   EXPECT_EQ(events_of("task.running"), 1);
+  // The Python that it really ran; and that of another task does not come in its place.
+  for (const auto& [seq, python] : {std::pair(4, "/venv/bin/python"), {5, "/other/python"}}) {
+    SyncHead saving = head();
+    saving.states.push_back({.seq = seq, .time = {300}, .state = TaskState::saving});
+    saving.states.back().environment = {
+        {"python", python}, {"python_version", "3.12"}, {"host", "b"}};
+    EXPECT_EQ(need(sync(saving)).acknowledged.state, seq);
+    EXPECT_EQ(the_run().environment.at("python"), "/venv/bin/python");
+    EXPECT_EQ(the_run().environment.at("host"), "a");
+  }
   need(sync_state(4, TaskState::stopping));
   need(sync_state(5, TaskState::saving));
   h = head();

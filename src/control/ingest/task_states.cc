@@ -49,8 +49,14 @@ Time& time_of(Task& task, TaskState state) {
 
 // Interpreter and packages are the run's, told by the first task that knows them.
 void add_facts(Run& run, const Job& job, const StateRecord& record, SyncChanges& changes) {
-  for (const auto& [key, value] : record.environment)
-    changes.run |= run.environment.emplace(key, value).second;
+  // The Python that was found running is truer than the one that would have been expected.
+  const bool found_running =
+      record.environment.contains("python_version") && !run.environment.contains("python_version");
+  for (const auto& [key, value] : record.environment) {
+    auto [at, is_new] = run.environment.emplace(key, value);
+    if (found_running && key == "python") is_new = std::exchange(at->second, value) != value;
+    changes.run |= is_new;
+  }
   size_t next = 0;
   for (size_t i = 0; i < job.spec.datasets.size() && i < run.datasets.size(); ++i) {
     if (job.spec.datasets[i].path.empty() || next >= record.dataset_fingerprints.size()) continue;
