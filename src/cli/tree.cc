@@ -170,7 +170,8 @@ Tree::Tree() : state_(std::make_unique<State>()) {
   app.option_defaults()->always_capture_default(false);
   app.add_option("--context", globals_.context, "server to speak to, by name or id");
   app.add_option("--url", globals_.url, "server to speak to, by address (or HEARTH_URL)");
-  app.add_option("--project", globals_.project, "project; default: the context's, or default; lists: all that one sees");
+  app.add_option("--project", globals_.project,
+                 "project; default: the context's, or default; in lists all");
   app.add_flag("--json", globals_.json, "output for programs: one JSON document");
   app.add_flag("-q,--quiet", globals_.quiet, "ids only");
   // Last: by the time it is met, --json has been read.

@@ -189,6 +189,13 @@ class LoggedModels(unittest.TestCase):
         found = self.client.get_run(run.info.run_id)
         self.assertIn("max_iter", found.data.params)
         self.assertIn("training_accuracy_score", found.data.metrics)
+        # The version of a logged model is of that model's run.
+        version = self.client.get_model_version(registered, "1")
+        self.assertEqual(version.run_id, run.info.run_id)
+        self.assertEqual(
+            [(one.name, one.version) for one in
+             self.client.search_model_versions(f"run_id = '{run.info.run_id}'")],
+            [(registered, version.version)])
         loaded = mlflow.sklearn.load_model(f"models:/{registered}/1")
         self.assertEqual(list(loaded.predict(data.data[:5])), list(model.predict(data.data[:5])))
 
