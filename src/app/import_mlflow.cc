@@ -135,6 +135,7 @@ Result<int> import_mlflow(const cli::ImportArgs& args, const cli::Globals& globa
     const auto who = TRY(server->api().get_as<WhoAmI>("/api/v1/whoami"));
     const bool asked = !server->project().empty() || who.project.empty();
     const std::string project = asked ? server->project_or_default() : who.project;
+    TRY(server->api().get("/api/v1/projects/" + client::path_part(project)));
     for (size_t i = 0; i < mlflow::Mover::kThreads; ++i)
       targets.emplace_back(clients.emplace_back(server->api().context()), project, keep_on);
   }

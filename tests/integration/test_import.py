@@ -93,6 +93,13 @@ class ImportTest(ServerCase):
         self.assertEqual(len(report["more_here"]), 1, report)
         self.assertIn("115 points", report["more_here"][0])
 
+    def test_a_project_that_is_not_there_is_said_before_anything_is_read(self):
+        store = os.path.join(self.server.root, "nowhere")
+        write(store + "/5/meta.yaml", "experiment_id: '5'\nname: x\nlifecycle_stage: active\n")
+        done = self.server.run("import", "mlflow", store, "--project", "nosuch")
+        self.assertEqual(done.returncode, 3, done)
+        self.assertEqual(done.stderr.count("nosuch"), 1, done.stderr)
+
     def test_a_live_servers_files_are_compared(self):
         handler = type("Handler", (Mlflow,), {"data": b"first"})
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as source:
