@@ -278,6 +278,18 @@ TEST_F(ApiTest, LineageOfADigestIsThatOfWhatHasIt) {
   ASSERT_EQ(found.status, 200) << found.body;
   EXPECT_TRUE(text_of(found, "root").starts_with("dataset:")) << found.body;
   expect_problem(ask_for(object.digest), 404, "not_found");  // no thing of its own
+  const hearth::Run run =
+      control::need(tracking_->create_run(world_.member, {.name = "made-it"})).run;
+  world_.write([&](db::Session& session) -> Result<void> {
+    Artifact artifact{.id = new_id(world_.clock, system_random()), .run_id = run.id};
+    artifact.project = "default";
+    artifact.path = "plot.png";
+    artifact.digest = object.digest;
+    TRY(db::Table<Artifact>::insert(session, artifact));
+    return db::pin(session, object.digest, "artifact:" + artifact.id, world_.clock.now());
+  });
+  EXPECT_EQ(text_of(ask_for(object.digest), "root"), "run:" + run.id);
+  expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + object.digest), 404, "not_found");
   expect_problem(ask_for("sha256:" + std::string(64, '0')), 404, "not_found");
   expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + added.manifest_digest), 404,
                  "not_found");
@@ -296,7 +308,9 @@ TEST_F(ApiTest, RunsAreDeletedAndRestored) {
     return as(viewer_, "GET /api/v1/runs" + query).body.find(run.id) != std::string::npos;
   };
   EXPECT_TRUE(listed(""));
+  expect_problem(as(member_, "POST /api/v1/runs/" + run.id + "/restore", "{}"), 409, "conflict");
   EXPECT_EQ(as(member_, "DELETE /api/v1/runs/by-hand").status, 204);
+  expect_problem(as(member_, "DELETE /api/v1/runs/by-hand"), 409, "conflict");
   EXPECT_FALSE(listed(""));
   EXPECT_TRUE(listed("?deleted=true"));
   const auto back = as(member_, "POST /api/v1/runs/" + run.id + "/restore", "{}");

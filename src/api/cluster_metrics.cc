@@ -28,7 +28,6 @@ Result<void> add_jobs(Families& to, const Services& services) {
   for (const JobState state :
        {JobState::queued, JobState::preparing, JobState::running, JobState::saving})
     count[std::string(word(state))] = 0;
-  Time oldest;
   TRY(services.context.database.read([&](db::Session& session) -> Result<void> {
     for (auto& [state, jobs] : count)
       TRY(session.query("SELECT COUNT(*) FROM jobs WHERE state = $1", {state},
@@ -36,22 +35,23 @@ Result<void> add_jobs(Families& to, const Services& services) {
                           jobs = row.integer(0);
                           return {};
                         }));
-    const auto first =
-        TRY(db::Table<Job>::find(session, "WHERE state = 'queued' ORDER BY id LIMIT 1", {}));
-    oldest = first ? first->created_at : Time{};
     return {};
   }));
   for (const auto& [state, jobs] : count)
     to.add("hearth_jobs", "Jobs that have not ended", {{"state", state}},
            static_cast<double>(jobs));
-  auto reasons = services.jobs.waiting_reasons();
-  if (services.draining() && count["queued"] > 0) reasons = {{"draining", count["queued"]}};
-  for (const auto& [code, jobs] : reasons)
+  control::WaitingJobs waiting = services.jobs.waiting();
+  if (services.draining() && count["queued"] > 0)
+    waiting.by_reason = {{"draining", count["queued"]}};
+  for (const auto& [code, jobs] : waiting.by_reason)
     to.add("hearth_jobs_waiting", "Jobs that wait, by the code of their reason", {{"reason", code}},
            static_cast<double>(jobs));
   to.add("hearth_jobs_oldest_wait_seconds",
-         "Since the oldest of the jobs that wait was submitted; 0: none waits", {},
-         oldest.micros == 0 ? 0 : (services.context.clock.now() - oldest).seconds());
+         "How long the job that has waited longest is queued, since its last attempt if it had one",
+         {},
+         waiting.queued_since.micros == 0
+             ? 0
+             : (services.context.clock.now() - waiting.queued_since).seconds());
   return {};
 }
 

@@ -62,7 +62,8 @@ void add_deleting_routes(RouteTable& table) {
            "Deletes it; it can be restored for as long as status.kept says",
            [](Call& call) -> Result<net::Response> {
              const Run run = TRY(run_of(call));
-             TRY(call.services.tracking.delete_run(call.who, run.id));
+             if (!TRY(call.services.tracking.delete_run(call.who, run.id)))
+               return Error::conflict(format("run {} ({}) is deleted already", run.name, run.id));
              return no_content();
            })
       .nothing()
@@ -71,7 +72,9 @@ void add_deleting_routes(RouteTable& table) {
       .add("POST", "/api/v1/runs/{run}/restore", "restoreRun", "runs", "A deleted one is back",
            [](Call& call) -> Result<net::Response> {
              const Run run = TRY(run_of(call));
-             TRY(call.services.tracking.restore_run(call.who, run.id));
+             if (!TRY(call.services.tracking.restore_run(call.who, run.id)))
+               return Error::conflict(format("run {} ({}) is not deleted", run.name, run.id),
+                                      "name a deleted one by its id: ?deleted=true lists them");
              return versioned(TRY(call.services.records.get_run(call.who, run.id, run.project)));
            })
       .answers<Run>()

@@ -148,7 +148,8 @@ Result<int> remove(const Globals& globals, const DeleteArgs& args) {
   for (const std::string& name : args.runs) {
     const Run run = TRY(server.run(name));
     TRY(server.api().send("DELETE", "/api/v1/runs/" + run.id, "", {}));
-    say(globals, to_json(run),
+    const std::string gone = globals.json ? TRY(server.api().get("/api/v1/runs/" + run.id)) : "";
+    say(globals, gone,
         format("deleted {} ({}); `hearth run restore {}` brings it back", run.name, run.id,
                run.id));
   }

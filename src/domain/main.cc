@@ -88,8 +88,8 @@ constexpr std::string_view kRules = R"(## Rules between fields
   names how the processes find each other.
 - A dataset has one of `name` and `path`. Its place (`at`) and all output paths lie inside the
   working directory: relative, without `..`. No dataset lies inside another.
-- A live parameter is a number (a whole one stays whole: write `3.0` for any), `true` or `false`;
-  `min` and `max` bound numbers, and the value lies between.
+- A live parameter is a number, `true` or `false`; `min` and `max` bound numbers, and the value
+  lies between.
 - A variable comes from `env` or from `secrets`. Names that begin with `HEARTH_` are Hearth's
   own.
 - `ref` stands beside `git`; `directory` and `git` exclude each other.

@@ -114,8 +114,8 @@ struct Describe<Run> {
     f("deleted_at", &Run::deleted_at, "when it was deleted");
     f("params", &Run::params, "parameters as text");
     f("given_params", &Run::given_params,
-      "of a job's run: params of its job file and of earlier attempts, which its script may still "
-      "log with another value");
+      "of a job's run: params of its job file, of hearth.params and of earlier attempts, which its "
+      "script may still log with another value");
     f("tags", &Run::tags, "labels");
     f("metrics", &Run::metrics, "the newest point of each metric");
     f("code_digest", &Run::code_digest, "object with the code bundle");

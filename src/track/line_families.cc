@@ -262,13 +262,15 @@ class Torch : public LineFamily {
       all = batches_ = count_in(view(whole)).value_or(0);
     }
     // Of a line that speaks of the epoch as a whole: all of its batches, if any were seen.
-    const int64_t step = in_epoch       ? std::max<int64_t>(epoch - 1, 0) * all + batch
-                         : batches_ > 0 ? epoch * batches_
+    if (epoch == 0) from_zero_ = 1;
+    const int64_t before_it = std::max<int64_t>(epoch - 1 + from_zero_, 0);
+    const int64_t step = in_epoch       ? before_it * all + batch
+                         : batches_ > 0 ? (before_it + 1) * batches_
                                         : epoch;
     const size_t before = to.size();
     std::string_view rest = view(tail);
     while (!rest.empty()) {
-      std::string_view part = trimmed(take_part(rest, ","));
+      std::string_view part = trimmed(take_part(rest, ", "));  // of "1,234.5" nothing
       if (part.ends_with('%')) part.remove_suffix(1);
       const auto pair = named_real(part, ':');
       if (!pair || to.size() >= kMostLinePoints) continue;
@@ -287,7 +289,7 @@ class Torch : public LineFamily {
     return true;
   }
 
-  int64_t samples_ = 0, epoch_end_ = 0, tests_ = 0, batches_ = 0;
+  int64_t samples_ = 0, epoch_end_ = 0, tests_ = 0, batches_ = 0, from_zero_ = 0;
   const TorchWords& e_ = shared<TorchWords>();
 };
 

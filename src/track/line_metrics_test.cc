@@ -132,6 +132,9 @@ TEST(LineMetrics, PytorchTutorials) {
       (Points{"loss@100=0.2345", "loss@1200=0.1", "accuracy@1200=91.5", "val_loss@1200=0.2"}));
   EXPECT_EQ(read_all({"Epoch: [3/20], Train Loss: 0.5, Train Acc: 88 %"}),
             (Points{"train_loss@3=0.5", "train_acc@3=88"}));
+  EXPECT_EQ(read_all({"Epoch [0/5], Step [100/600], Loss: 2", "Epoch [0/5], Val Loss: 2",
+                      "Epoch [1/5], Step [100/600], Loss: 1,234.5, Accuracy: 9"}),
+            (Points{"loss@100=2", "val_loss@600=2", "accuracy@700=9"}));
 }
 
 TEST(LineMetrics, NumbersWithCommasAreLeftOut) {

@@ -74,14 +74,17 @@ Result<std::vector<NodeStatus>> Capacity::nodes(const Identity& who) {
     NodeStatus& status = all.emplace_back();
     status.free_cpus = node.cpus;
     status.free_memory_bytes = node.memory_bytes;
-    status.free_gpus = static_cast<double>(std::count_if(
-        node.gpus.begin(), node.gpus.end(), [](const Gpu& gpu) { return gpu.healthy; }));
+    std::map<std::string, double> free;  // part of each healthy one
+    for (const Gpu& gpu : node.gpus)
+      if (gpu.healthy) free[gpu.uuid] = 1;
     status.tasks = std::move(running[node.name]);
     for (const NodeTask& task : status.tasks) {
       status.free_cpus -= task.cpus;
       status.free_memory_bytes -= task.memory_bytes;
-      status.free_gpus -= task.gpu_share * static_cast<double>(task.gpus.size());
+      for (const std::string& uuid : task.gpus)
+        if (const auto at = free.find(uuid); at != free.end()) at->second -= task.gpu_share;
     }
+    for (const auto& [uuid, part] : free) status.free_gpus += part;
     if (const auto order = orders.find(node.name); order != orders.end()) {
       status.reason = order->second.reason;
       status.changed_by = order->second.changed_by;

@@ -203,6 +203,7 @@ Result<void> RecordWriter::add_params(const TaskRecord& record) {
     if (run_.params.size() >= kMostRunParams)
       return refuse(record, format("the run has {} parameters already", kMostRunParams));
     run_.params.emplace(key, value);
+    run_.given_params.push_back(key);  // in the SDK's words; a client of its own has others
     changes_.run = true;
   }
   return {};

@@ -339,8 +339,8 @@ std::vector<NodeInfo> Jobs::cluster_nodes() {
 std::map<std::string, sched::ProjectUse> Jobs::cluster_use() {
   return state_->loop.use();
 }
-std::map<std::string, int64_t> Jobs::waiting_reasons() {
-  return state_->loop.waiting_reasons();
+WaitingJobs Jobs::waiting() {
+  return state_->loop.waiting();
 }
 
 Result<Job> Jobs::set_live(const Identity& who, const std::string& id,

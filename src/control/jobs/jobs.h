@@ -58,6 +58,12 @@ struct JobsOptions {
   std::function<std::optional<PartDone>(const std::string& run_id)> part_done;
 };
 
+// By the last plan.
+struct WaitingJobs {
+  std::map<std::string, int64_t> by_reason;  // how many, by the code of their reason
+  Time queued_since;                         // of the one that has waited longest; {0}: none waits
+};
+
 class Jobs {
  public:
   Jobs(Context context, Access& access, executors::Executor& executor, JobsOptions options);
@@ -81,8 +87,7 @@ class Jobs {
   // The cluster as the scheduler sees it now.
   std::vector<NodeInfo> cluster_nodes();
   std::map<std::string, sched::ProjectUse> cluster_use();
-  // How many jobs wait for a reason of this code, by the last plan.
-  std::map<std::string, int64_t> waiting_reasons();
+  WaitingJobs waiting();
 
   // Live parameters: bounds and types of the job file are enforced.
   Result<Job> set_live(const Identity& who, const std::string& id,

@@ -214,12 +214,11 @@ TEST_F(JobsTest, RightsHold) {
 TEST_F(JobsTest, LiveParametersKeepTheirBounds) {
   const Job job = submit(
       "params: {lr: {value: 0.1, live: true, min: 0.01, max: 1}, fixed: 3, "
-      "n: {value: 3, live: true}, any: {value: 3.0, live: true}}\n");
+      "n: {value: 3, live: true}, on: {value: true, live: true}}\n");
   until(job.id, JobState::preparing);
-  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"n", {"4"}}, {"any", {"4"}}}).ok());
-  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"any", {"4.5"}}}).ok());
-  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"n", {"4.5"}}}).ok());
-  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"any", {"1e400"}}}).ok());
+  EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"n", {"4.5"}}, {"on", {"false"}}}).ok());
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"n", {"1e400"}}}).ok());
+  EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"on", {"1"}}}).ok());
   EXPECT_TRUE(jobs->set_live(world.member, job.id, {{"lr", {"0.5"}}}).ok());
   EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"lr", {"2"}}}).ok());
   EXPECT_FALSE(jobs->set_live(world.member, job.id, {{"lr", {"\"x\""}}}).ok());

@@ -72,11 +72,6 @@ Result<void> check_live(const std::string& name, const Param& param, const AnyJs
   const Node given = TRY(parse_json(param.value.text));
   if (is_number(given.kind)) {
     if (!is_number(wanted.kind)) return refuse(name, value, "a number");
-    if (given.kind == Node::Kind::integer && wanted.kind != Node::Kind::integer)
-      return refuse(name, value,
-                    format("a whole number, as its value in the job file is one (there {}.0 would "
-                           "stand for any number)",
-                           param.value.text));
     double number = 0;
     const auto [end, failure] =
         std::from_chars(wanted.text.data(), wanted.text.data() + wanted.text.size(), number);

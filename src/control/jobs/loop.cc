@@ -65,6 +65,12 @@ void JobLoop::release() {
 
 namespace {
 
+// A job that is tried again waits anew.
+Time queued_since(const Job& job) {
+  const bool known = !job.phases.empty() && job.phases.back().name == "queued";
+  return known ? job.phases.back().started_at : job.created_at;
+}
+
 // Whatever else a job would wait for: nothing starts while the server is drained.
 Reason held_back() {
   Reason reason;
@@ -90,11 +96,12 @@ std::optional<Reason> JobLoop::reason_of(const std::string& job_id) {
   return reason;
 }
 
-std::map<std::string, int64_t> JobLoop::waiting_reasons() {
-  std::map<std::string, int64_t> count;
+WaitingJobs JobLoop::waiting() {
+  WaitingJobs waiting;
   const std::lock_guard lock(mutex_);
-  for (const auto& [job_id, reason] : reasons_) ++count[reason.code];
-  return count;
+  for (const auto& [job_id, reason] : reasons_) ++waiting.by_reason[reason.code];
+  waiting.queued_since = oldest_queued_;
+  return waiting;
 }
 
 std::optional<Reason> JobLoop::never_fits(const sched::QueuedJob& job) {
@@ -204,7 +211,7 @@ Result<void> JobLoop::load_all() {
   load_errors();
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
-      queued_.insert(job.id);
+      queued_[job.id] = queued_since(job);
       apply(sched::JobQueued{history_.queued(job)});
       continue;
     }
@@ -383,17 +390,26 @@ void JobLoop::follow(const Reconciled& r) {
     evicted_.erase(job.attempt_id);
   }
   if (job.state == JobState::queued) {
-    queued_.insert(job.id);
+    queued_[job.id] = queued_since(job);
     apply(sched::JobQueued{history_.queued(job)});
   } else if (queued_.erase(job.id) > 0) {
     apply(sched::JobGone{job.id});
   }
 }
 
+void JobLoop::look_at_queue() {
+  Time oldest;
+  for (const auto& [job_id, since] : queued_)
+    if (oldest.micros == 0 || since < oldest) oldest = since;
+  const std::lock_guard lock(mutex_);
+  oldest_queued_ = oldest;
+}
+
 Result<void> JobLoop::carry_out_plan() {
   const Time now = context_.clock.now();
   const Time change = supply_.next_change();
   if (change.micros != 0 && change <= now) feed_supply();
+  look_at_queue();
   if ((queued_.empty() && !supply_.closes()) || holding_) {
     wake_at_ = {};
     const std::lock_guard lock(mutex_);

@@ -30,7 +30,7 @@ class JobLoop : public executors::Watcher {
   void release();
 
   std::optional<Reason> reason_of(const std::string& job_id);  // of the last plan
-  std::map<std::string, int64_t> waiting_reasons();            // how many wait, by their codes
+  WaitingJobs waiting();
   // By a plan of its own, with all that would start it now.
   std::optional<Reason> why(const std::string& job_id);
   std::optional<Reason> never_fits(const sched::QueuedJob& job);
@@ -88,16 +88,18 @@ class JobLoop : public executors::Watcher {
   Result<void> write_reasons(const std::map<std::string, Reason>& reasons);
   void force_stops();
   void look_at_clock();
+  void look_at_queue();
   void apply(const sched::ClusterEvent& event);
 
   Context context_;
   Access& access_;
   executors::Executor& executor_;
   const JobsOptions options_;
-  std::mutex mutex_;  // guards cluster_, forecasts_ and reasons_
+  std::mutex mutex_;  // guards cluster_, forecasts_, reasons_ and oldest_queued_
   sched::Cluster cluster_;
   Forecasts forecasts_{context_.clock};
   std::map<std::string, Reason> reasons_;
+  Time oldest_queued_;  // {0}: none is
   // The loop thread's own:
   Supply supply_;
   History history_;
@@ -110,7 +112,7 @@ class JobLoop : public executors::Watcher {
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};
-  std::set<std::string> queued_;                       // job ids in the cluster's queue
+  std::map<std::string, Time> queued_;                 // job ids in its queue, and since when
   std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster
   std::map<std::string, std::set<std::string>> open_;  // attempt id -> tasks not yet heard ended
   std::set<std::string> evicted_;                      // attempts that were told so

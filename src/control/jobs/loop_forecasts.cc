@@ -62,6 +62,7 @@ void JobLoop::load_errors() {
     kept = TRY(db::get_setting(session, kErrorsKey));
     return {};
   });
+  if (!read.ok()) log_warning("how far forecasts were off is not known: {}", read.error().detail);
   if (!read.ok() || !kept) return;
   auto errors = from_json<LearntErrors>(*kept, Origin::client);
   if (!errors.ok()) {

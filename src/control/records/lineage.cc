@@ -206,7 +206,12 @@ Result<std::vector<LineageNode>> of_digest(
   for (const std::string& id : artifacts) {
     const auto artifact = TRY(db::Table<Artifact>::get(session, id));
     if (!artifact || !sees(artifact->project)) continue;
-    if (const auto run = TRY(db::Table<Run>::get(session, artifact->run_id)))
+    // Its holder: a run, a logged model or a version (files.cc).
+    const std::string& holder = artifact->run_id;
+    if (const auto version = TRY(db::Table<ModelVersion>::get(session, holder)))
+      return std::vector{Walk::node_of(*version)};
+    const auto logged = TRY(db::Table<LoggedModel>::get(session, holder));
+    if (const auto run = TRY(db::Table<Run>::get(session, logged ? logged->run_id : holder)))
       return std::vector{Walk::node_of(*run)};
   }
   return std::vector<LineageNode>();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "control/records/state.h"
 
 namespace hearth::control {
@@ -75,8 +77,11 @@ Result<Model> Records::set_alias(const Identity& who, const std::string& project
   if (!who.job_id.empty())
     return Error::denied("a job's token sets no alias", "use your own token");
   TRY(check_version_word(alias, "an alias"));
-  if (alias == "latest")  // to MLflow's clients it is the newest version
-    return Error::invalid("'latest' cannot be an alias: it means the newest version",
+  const bool newest = std::ranges::equal(alias, std::string_view("latest"), {}, [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (number != 0 && newest)  // to MLflow's clients it is the newest version
+    return Error::invalid(format("'{}' cannot be an alias: it means the newest version", alias),
                           "take another word");
   Model model;
   TRY(state_->context.database.write([&](db::Session& session) -> Result<void> {

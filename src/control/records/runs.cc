@@ -28,9 +28,10 @@ Result<Run> Records::State::find_run(db::Session& session, const std::string& id
                                      const std::string& project) {
   std::optional<Run> run;
   if (!is_id(id_or_name))
-    run = TRY(db::Table<Run>::find(
-        session, "WHERE project = $1 AND name = $2 ORDER BY created_at DESC, id DESC LIMIT 1",
-        {project, id_or_name}));
+    run = TRY(db::Table<Run>::find(session,
+                                   "WHERE project = $1 AND name = $2 "
+                                   "ORDER BY deleted_at = 0 DESC, created_at DESC, id DESC LIMIT 1",
+                                   {project, id_or_name}));
   // Imported runs have other ids than ours; a name goes first, as anybody may import any id.
   if (!run) run = TRY(db::Table<Run>::get(session, id_or_name));
   if (!run) return missing_run(id_or_name);

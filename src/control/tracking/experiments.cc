@@ -53,6 +53,22 @@ Result<void> check_jobs_alone(db::Session& session, const Identity& who,
       "use your own token");
 }
 
+// As for a run alone (runs.cc): its job goes on logging.
+Result<void> check_not_in_use(db::Session& session, const Experiment& experiment) {
+  std::string job;
+  TRY(session.query(
+      "SELECT jobs.name FROM runs JOIN jobs ON jobs.id = runs.job_id WHERE runs.experiment_id = $1 "
+      "AND jobs.state IN ('queued', 'preparing', 'running', 'saving') LIMIT 1",
+      {experiment.id}, [&](const db::Row& row) -> Result<void> {
+        job = row.text(0);
+        return {};
+      }));
+  if (job.empty()) return {};
+  return Error::conflict(
+      format("experiment '{}' holds runs of job {}, which is not over", experiment.name, job),
+      "cancel the job, or wait until it has ended");
+}
+
 }  // namespace
 
 Result<void> check_new(const Experiment& wanted) {
@@ -241,6 +257,7 @@ Result<Experiment> Tracking::delete_experiment(const Identity& who, const std::s
           return Error::invalid("Cannot delete the default experiment.",
                                 "delete its runs, or make another experiment");
         if (experiment.deleted_at.micros != 0) return State::missing_experiment(id);
+        TRY(check_not_in_use(session, experiment));
         experiment.deleted_at = now;
         return {};
       }));

@@ -33,6 +33,12 @@ class JobTrackingTest : public TrackingTest {
     });
   }
 
+  void end_job() {
+    job.state = JobState::succeeded;
+    world.write(
+        [&](db::Session& session) -> Result<void> { return db::Table<Job>::update(session, job); });
+  }
+
   Run run;
   Job job;
   Identity who;
@@ -128,9 +134,7 @@ TEST_F(JobTrackingTest, ARunIsNotDeletedWhileItsJobGoesOn) {
     EXPECT_EQ(code_of(tracking.delete_run(by, run.id)), Code::conflict);
   EXPECT_EQ(code_of(tracking.delete_run(world.member, child)), Code::conflict);
   need(tracking.delete_run(who, child));
-  job.state = JobState::succeeded;
-  world.write(
-      [&](db::Session& session) -> Result<void> { return db::Table<Job>::update(session, job); });
+  end_job();
   need(tracking.delete_run(world.member, run.id));
 }
 
@@ -142,6 +146,9 @@ TEST_F(JobTrackingTest, NeitherRenamesNorDeletesAnExperimentWithRunsOfOthers) {
   EXPECT_EQ(code_of(tracking.delete_experiment(who, shared)), Code::denied);
   need(tracking.set_experiment_tag(who, shared, "team", "vision"));
   need(tracking.rename_experiment(who, own, "mine"));
+  for (const Identity& by : {world.member, who})
+    EXPECT_EQ(code_of(tracking.delete_experiment(by, own)), Code::conflict) << "the job goes on";
+  end_job();
   need(tracking.delete_experiment(who, own));
 }
 

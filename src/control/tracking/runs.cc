@@ -314,22 +314,27 @@ Result<TrackedRun> Tracking::update_run(const Identity& who, const std::string& 
   return state.tracked(std::move(run));
 }
 
-Result<void> Tracking::delete_run(const Identity& who, const std::string& id) {
+Result<bool> Tracking::delete_run(const Identity& who, const std::string& id) {
+  bool was_there = false;
   const auto work = [&](db::Session& session, Run& run) -> Result<void> {
     TRY(check_not_in_use(session, who, run));
-    if (run.deleted_at.micros == 0) run.deleted_at = state_->context.clock.now();
+    was_there = run.deleted_at.micros == 0;
+    if (was_there) run.deleted_at = state_->context.clock.now();
     return {};
   };
   TRY(state_->change_run(who, id, "run.deleted", work));
-  return {};
+  return was_there;
 }
 
-Result<void> Tracking::restore_run(const Identity& who, const std::string& id) {
-  TRY(state_->change_run(who, id, "run.restored", [&](db::Session&, Run& run) -> Result<void> {
+Result<bool> Tracking::restore_run(const Identity& who, const std::string& id) {
+  bool was_deleted = false;
+  const auto work = [&](db::Session&, Run& run) -> Result<void> {
+    was_deleted = run.deleted_at.micros != 0;
     run.deleted_at = {};
     return {};
-  }));
-  return {};
+  };
+  TRY(state_->change_run(who, id, "run.restored", work));
+  return was_deleted;
 }
 
 Result<void> Tracking::set_tag(const Identity& who, const std::string& run_id,

@@ -253,8 +253,9 @@ class Tracking {
   // conflict: the run is deleted (so of all that change a run below).
   Result<TrackedRun> update_run(const Identity& who, const std::string& id,
                                 const RunChange& change);
-  Result<void> delete_run(const Identity& who, const std::string& id);
-  Result<void> restore_run(const Identity& who, const std::string& id);
+  // False: it was deleted, or there, before. Errors: conflict (its job is not over).
+  Result<bool> delete_run(const Identity& who, const std::string& id);
+  Result<bool> restore_run(const Identity& who, const std::string& id);
   Result<void> set_tag(const Identity& who, const std::string& run_id, const std::string& key,
                        const std::string& value);
   // not_found: it has no such tag.

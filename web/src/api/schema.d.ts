@@ -4415,7 +4415,7 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
-            /** @description of a job's run: params of its job file and of earlier attempts, which its script may still log with another value */
+            /** @description of a job's run: params of its job file, of hearth.params and of earlier attempts, which its script may still log with another value */
             given_params?: string[];
             /** @description labels */
             tags?: {
