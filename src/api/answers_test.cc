@@ -290,6 +290,13 @@ TEST_F(ApiTest, LineageOfADigestIsThatOfWhatHasIt) {
   });
   EXPECT_EQ(text_of(ask_for(object.digest), "root"), "run:" + run.id);
   expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + object.digest), 404, "not_found");
+  const std::string job = submit(member_);
+  const auto code = control::need(world_.objects->put("code"));
+  world_.write([&](db::Session& session) {
+    return db::pin(session, code.digest, "code:" + job, world_.clock.now());
+  });
+  EXPECT_EQ(text_of(ask_for(code.digest), "root"), "code:" + code.digest);
+  expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + code.digest), 404, "not_found");
   expect_problem(ask_for("sha256:" + std::string(64, '0')), 404, "not_found");
   expect_problem(as(stranger_, "GET /api/v1/lineage?thing=" + added.manifest_digest), 404,
                  "not_found");

@@ -191,18 +191,18 @@ Result<std::vector<LineageNode>> of_digest(
   for (const DatasetVersion& one : TRY(db::Table<DatasetVersion>::select(
            session, "WHERE manifest_digest = $1 ORDER BY created_at DESC LIMIT 100", {digest})))
     if (sees(one.project)) return std::vector{Walk::node_of(one)};
-  bool is_code = false;
-  std::vector<std::string> artifacts;
-  TRY(session.query("SELECT holder FROM pins WHERE digest = $1 LIMIT 1000", {digest},
-                    [&](const db::Row& row) -> Result<void> {
-                      const std::string_view holder = row.text(0);
-                      is_code = is_code || holder.starts_with("code:");
-                      if (holder.starts_with("artifact:"))
-                        artifacts.emplace_back(holder.substr(std::string_view("artifact:").size()));
+  std::vector<std::string> jobs, artifacts;  // whose code it is, whose file
+  TRY(session.query("SELECT holder FROM pins WHERE digest = $1 ORDER BY created_at DESC LIMIT 1000",
+                    {digest}, [&](const db::Row& row) -> Result<void> {
+                      const std::string holder(row.text(0));
+                      if (holder.starts_with("code:")) jobs.push_back(holder.substr(5));
+                      if (holder.starts_with("artifact:")) artifacts.push_back(holder.substr(9));
                       return {};
                     }));
-  if (is_code)
-    return std::vector<LineageNode>{{"code:" + digest, "code", digest, "code", "", "", digest, {}}};
+  for (const std::string& id : jobs)
+    if (const auto job = TRY(db::Table<Job>::get(session, id)); job && sees(job->project))
+      return std::vector<LineageNode>{
+          {"code:" + digest, "code", digest, "code", "", "", digest, {}}};
   for (const std::string& id : artifacts) {
     const auto artifact = TRY(db::Table<Artifact>::get(session, id));
     if (!artifact || !sees(artifact->project)) continue;

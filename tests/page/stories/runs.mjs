@@ -19,6 +19,9 @@ export async function prepare(server) {
     await makeRun(server, of.spaced, `spaced-${i}`, {
       metrics: {"val loss: best": [[2, 3, 1][i]]}, params: {}, tags: {"my team": team}});
   of.child = await makeRun(server, of.other, "child", {parent: of.parent, metrics: {loss: [1]}});
+  const spare = await experiment(server, "spare");
+  of.spare = await makeRun(server, spare, "spare", {metrics: {loss: [1]}});
+  await makeRun(server, spare, "kept", {metrics: {loss: [1]}});
   of.evil = await makeRun(server, of.other, kEvil, {
     metrics: {"evil/metric": [1]}, params: {arch: kEvil}, tags: {team: kEvil}});
 }
@@ -56,6 +59,22 @@ export const stories = {
     await page.getByRole("heading", {name: "parent"}).waitFor();
     await story.go(`/#/experiments/${of.other}`);
     await page.getByRole("link", {name: "child", exact: true}).waitFor();
+  },
+
+  "a run is deleted and restored": async (story) => {
+    const page = await story.signIn();
+    await story.go(`/runs/${of.spare}`);
+    await page.getByRole("button", {name: "Delete…"}).click();
+    await page.getByRole("dialog").getByRole("button", {name: "Delete it"}).click();
+    await page.getByRole("button", {name: "Restore"}).waitFor();
+    await story.go("/runs?filter=experiment+%3D+spare");
+    await page.getByRole("link", {name: "kept", exact: true}).waitFor();
+    equal(await page.getByRole("link", {name: "spare", exact: true}).count(), 0, "deleted runs that are listed");
+    await story.go(`/runs/${of.spare}`);
+    await page.getByRole("button", {name: "Restore"}).click();
+    await page.getByRole("button", {name: "Delete…"}).waitFor();
+    await story.go("/runs?filter=experiment+%3D+spare");
+    await page.getByRole("link", {name: "spare", exact: true}).waitFor();
   },
 
   "columns come from all keys, and any of them orders": async (story) => {

@@ -9,6 +9,7 @@ import {Page, Tabs} from "../../ui/page";
 import {State} from "../../ui/state";
 import {Loading, NoPart, Trouble} from "../../ui/words";
 import {RunCharts} from "../run_charts";
+import {DeleteRun} from "./delete_run";
 import {RunOverview} from "./run_overview";
 
 const Artifacts = lazy(async () => ({default: (await import("../artifacts")).Artifacts}));
@@ -96,6 +97,7 @@ function Actions(props: {run: Run}) {
       <Link to={"/runs" as never} search={{sel: run.id} as never} className="button">
         Compare with others
       </Link>
+      <DeleteRun run={run} />
     </>
   );
 }
