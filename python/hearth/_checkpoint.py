@@ -3,12 +3,10 @@
 import contextlib
 import os
 import pathlib
-import re
 import shutil
 
 from . import _files, _process, _records
 
-_MODEL_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 FLUSH_WAIT = 10.0  # seconds for the shim to have the record on disk
 
 
@@ -79,6 +77,11 @@ def output_dir():
     return pathlib.Path(path)
 
 
+def _is_model_name(name):
+    plain = all(ord(c) < 128 and (c.isalnum() or c in "._-") for c in name)
+    return plain and len(name) <= 128 and not name.startswith(".")
+
+
 def register_model(path, name=None):
     """Makes a version of a model out of this file or directory when the run is saved. name: of the
     model; None for the job's. Outside Hearth it only checks that the path is there."""
@@ -87,7 +90,7 @@ def register_model(path, name=None):
         raise FileNotFoundError("there is no %s to register as a model" % full)
     if name is not None:
         _records.name_json(name)
-        if _MODEL_NAME.fullmatch(name) is None:
+        if not _is_model_name(name):
             raise ValueError("%r is no name of a model: letters, digits and . _ - alone, "
                              "no '.' first, at most 128" % name)
     sender = _process.sender()

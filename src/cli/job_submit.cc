@@ -177,6 +177,11 @@ std::string verdict(const CheckResult& result) {
       : result.runnable ? "The file is right; the job would wait: " + result.reason.text
                         : "The file is right, but the job could never start: " + result.reason.text;
   if (!result.reason.mend.empty()) words += "\n  " + result.reason.mend;
+  // A server that forecast it says so in the reason's words.
+  if (!now && result.start && !result.reason.numbers.contains("starts_to_seconds"))
+    words += format("\nIt would probably start between {} and {} from now.",
+                    format_duration(Duration::seconds(result.start->from_seconds)),
+                    format_duration(Duration::seconds(result.start->to_seconds)));
   if (result.quota) words += quota_words(*result.quota);
   return words;
 }
