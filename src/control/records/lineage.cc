@@ -200,7 +200,8 @@ Result<std::vector<LineageNode>> of_digest(
                       return {};
                     }));
   for (const std::string& id : jobs)
-    if (const auto job = TRY(db::Table<Job>::get(session, id)); job && sees(job->project))
+    if (const auto run = TRY(db::Table<Run>::find(session, "WHERE job_id = $1 LIMIT 1", {id}));
+        run && sees(run->project))
       return std::vector<LineageNode>{
           {"code:" + digest, "code", digest, "code", "", "", digest, {}}};
   for (const std::string& id : artifacts) {
