@@ -165,9 +165,11 @@ Result<Time> time_or_ago(const std::string& text, Time now) {
 }
 
 Result<bool> Call::query_boolean(std::string_view name) const {
-  const std::string text = query(name);
+  const auto asked = request.query_value(name);
+  if (!asked) return false;
+  const std::string& text = *asked;
   if (text == "1" || text == "true") return true;
-  if (text.empty() || text == "0" || text == "false") return false;
+  if (text == "0" || text == "false") return false;
   Error error = Error::invalid(format("the query parameter '{}' is wrong", name));
   error.errors.push_back({std::string(name), 0, text, "true or false", ""});
   return error;

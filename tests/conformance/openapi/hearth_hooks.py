@@ -277,8 +277,10 @@ def mean_something(case, operation):
         query["snapshot"] = "new"
         query.pop("cursor", None)
     if "cursor" in query:
-        page = ask("GET", case.operation.path, params={
-            "limit": 1, "order_by": query.get("order_by", "")})
+        params = {"limit": 1}
+        if "order_by" in query:
+            params["order_by"] = query["order_by"]
+        page = ask("GET", case.operation.path, params=params)
         query["cursor"] = page.get("next_cursor", "")
     for expression in {"grep", "re"} & set(query):
         word = query[expression].replace("\\E", "")
