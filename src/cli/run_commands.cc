@@ -139,11 +139,11 @@ Result<int> show(const Globals& globals, const std::string& name) {
   return kExitOk;
 }
 
-struct DeleteArgs {
+struct NamedRuns {
   std::vector<std::string> runs;
 };
 
-Result<int> remove(const Globals& globals, const DeleteArgs& args) {
+Result<int> remove(const Globals& globals, const NamedRuns& args) {
   Server server = TRY(Server::open(globals));
   for (const std::string& name : args.runs) {
     const Run run = TRY(server.run(name));
@@ -156,7 +156,7 @@ Result<int> remove(const Globals& globals, const DeleteArgs& args) {
   return kExitOk;
 }
 
-Result<int> restore(const Globals& globals, const DeleteArgs& args) {
+Result<int> restore(const Globals& globals, const NamedRuns& args) {
   Server server = TRY(Server::open(globals));
   for (const std::string& name : args.runs) {
     const Run run = TRY(server.run(name));
@@ -425,12 +425,12 @@ void add_run_commands(Tree& tree) {
       .needs(tagged->values, "NAME=VALUE", "stage=best")
       .does([tagged, &globals] { return tag(globals, *tagged); });
 
-  auto deleted = std::make_shared<DeleteArgs>();
+  auto deleted = std::make_shared<NamedRuns>();
   group.command("delete", "Deletes runs; they can be restored for a time")
       .needs(deleted->runs, "RUN", "id or name")
       .does([deleted, &globals] { return remove(globals, *deleted); });
 
-  auto restored = std::make_shared<DeleteArgs>();
+  auto restored = std::make_shared<NamedRuns>();
   group.command("restore", "Brings deleted runs back")
       .needs(restored->runs, "RUN", "id, as `run list --deleted` shows it")
       .does([restored, &globals] { return restore(globals, *restored); });

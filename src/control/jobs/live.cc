@@ -1,12 +1,12 @@
 #include "control/jobs/live.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/format.h"
 #include "control/emit.h"
 #include "control/metric_points.h"
+#include "domain/scalar.h"
 
 namespace hearth::control {
 namespace {
@@ -72,13 +72,11 @@ Result<void> check_live(const std::string& name, const Param& param, const AnyJs
   const Node given = TRY(parse_json(param.value.text));
   if (is_number(given.kind)) {
     if (!is_number(wanted.kind)) return refuse(name, value, "a number");
-    double number = 0;
-    const auto [end, failure] =
-        std::from_chars(wanted.text.data(), wanted.text.data() + wanted.text.size(), number);
-    if (failure != std::errc()) return refuse(name, value, "a number within those of a double");
-    if (param.min && number < *param.min)
+    const auto number = real_of(wanted.text);
+    if (!number) return refuse(name, value, "a number that a double can hold");
+    if (param.min && *number < *param.min)
       return refuse(name, value, format("at least {}", *param.min));
-    if (param.max && number > *param.max)
+    if (param.max && *number > *param.max)
       return refuse(name, value, format("at most {}", *param.max));
     return {};
   }

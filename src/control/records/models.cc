@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "control/records/state.h"
+#include "net/http.h"
 
 namespace hearth::control {
 
@@ -77,10 +76,8 @@ Result<Model> Records::set_alias(const Identity& who, const std::string& project
   if (!who.job_id.empty())
     return Error::denied("a job's token sets no alias", "use your own token");
   TRY(check_version_word(alias, "an alias"));
-  const bool newest = std::ranges::equal(alias, std::string_view("latest"), {}, [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  if (number != 0 && newest)  // to MLflow's clients it is the newest version
+  // To MLflow's clients it is the newest version.
+  if (number != 0 && net::equal_without_case(alias, "latest"))
     return Error::invalid(format("'{}' cannot be an alias: it means the newest version", alias),
                           "take another word");
   Model model;
