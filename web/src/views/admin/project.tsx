@@ -8,7 +8,7 @@ import {members, useGrades} from "../../app/grades";
 import {useDelete, useWrite} from "../../app/write";
 import {ChoiceField, TextField} from "../../ui/inputs";
 import {Ask} from "../../ui/ask";
-import {Confirm} from "../../ui/dialog";
+import {DeleteButton} from "../../ui/delete_button";
 import {Fact, Facts, Page} from "../../ui/page";
 import {PlainTable} from "../../ui/plain_table";
 import {Time} from "../../ui/time";
@@ -188,30 +188,15 @@ function AddMember(props: {project: string; close: () => void}) {
 
 function Delete(props: {name: string}) {
   const {name} = props;
-  const [asked, setAsked] = useState(false);
   const send = useDelete(
     () => ask(api.DELETE("/api/v1/projects/{project}", {params: {path: {project: name}}})),
     ["admin", "quotas"],
     "/admin",
   );
   return (
-    <>
-      <button type="button" className="danger" onClick={() => setAsked(true)}>
-        Delete…
-      </button>
-      {asked && (
-        <Confirm
-          title={`Delete ${name}`}
-          action="Delete it"
-          busy={send.isPending}
-          run={() => send.mutate()}
-          close={() => setAsked(false)}
-        >
-          Only a project without jobs, runs, models, datasets, secrets and projects below it can be
-          deleted; roles, tokens and quota go with it.
-          {send.error && <Trouble error={send.error} />}
-        </Confirm>
-      )}
-    </>
+    <DeleteButton of={name} action="Delete it" send={send}>
+      Only a project without jobs, runs, models, datasets, secrets and projects below it can be
+      deleted; roles, tokens and quota go with it.
+    </DeleteButton>
   );
 }

@@ -1,13 +1,13 @@
 // One dataset: its versions, the files of each, what came of it, and how to use it.
 import {useQuery} from "@tanstack/react-query";
 import {Link, useParams} from "@tanstack/react-router";
-import {Suspense, lazy, useState} from "react";
+import {Suspense, lazy} from "react";
 
 import {type Schemas, api, ask} from "../../api/client";
 import {useGrades} from "../../app/grades";
 import {type Search, useView} from "../../app/search";
 import {useDelete} from "../../app/write";
-import {Confirm} from "../../ui/dialog";
+import {DeleteButton} from "../../ui/delete_button";
 import {Page, Tabs} from "../../ui/page";
 import {Empty, Loading, NoPart, Notice, Trouble} from "../../ui/words";
 import {PickVersion} from "../pick_version";
@@ -138,7 +138,6 @@ function Files(props: {version: DatasetVersion}) {
 function Delete(props: {dataset: Dataset}) {
   const {dataset} = props;
   const {may} = useGrades();
-  const [asked, setAsked] = useState(false);
   const send = useDelete(
     () =>
       ask(
@@ -151,23 +150,9 @@ function Delete(props: {dataset: Dataset}) {
   );
   if (!may(dataset.project ?? "", "maintainer")) return null;
   return (
-    <>
-      <button type="button" className="danger" onClick={() => setAsked(true)}>
-        Delete…
-      </button>
-      {asked && (
-        <Confirm
-          title={`Delete ${dataset.name}`}
-          action="Delete it with its versions"
-          busy={send.isPending}
-          run={() => send.mutate()}
-          close={() => setAsked(false)}
-        >
-          All its versions go, with the files that nothing else keeps. What was made with it stays
-          and says what it read. This cannot be taken back.
-          {send.error && <Trouble error={send.error} />}
-        </Confirm>
-      )}
-    </>
+    <DeleteButton of={dataset.name ?? ""} action="Delete it with its versions" send={send}>
+      All its versions go, with the files that nothing else keeps. What was made with it stays and
+      says what it read. This cannot be taken back.
+    </DeleteButton>
   );
 }
