@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
-#include <set>
+#include <string_view>
 #include <vector>
 
 #include "sched/limits.h"
@@ -31,6 +31,13 @@ class Forward {
       waiting_.push_back({&queued, queued.job.opportunistic ? -1 : key->second.first});
     }
     left_ = waiting_.size();
+    std::map<std::pair<int32_t, std::string_view>, size_t> lines;
+    for (const Waiting& one : waiting_) {
+      const std::pair<int32_t, std::string_view> alike{one.payer, one.queued->shape};
+      const auto [at, is_new] = lines.try_emplace(alike, lines_.size());
+      if (is_new) lines_.emplace_back();
+      lines_[at->second].jobs.push_back(static_cast<size_t>(&one - waiting_.data()));
+    }
     for (const auto& [id, running] : state.running) add_running(running);
     for (const int32_t node : state.closing)
       if (const Time opens = state.cells.node(node).info.opens_at; opens > now)
@@ -46,7 +53,8 @@ class Forward {
   // Nodes and running jobs that were looked at.
   size_t looks() const { return kForecastLooks - looks_ + works_.size(); }
 
-  std::map<std::string, Duration> run() {
+  // When each of them starts that does.
+  std::map<std::string, Time> run() {
     for (size_t i = 0; i < kForecastEnds && !ends_.empty() && left_ > 0 && looks_ > 0; ++i) {
       const Time at = ends_.top().at;
       std::vector<size_t> freed;
@@ -74,7 +82,11 @@ class Forward {
   struct Waiting {
     Queued* queued;
     int32_t payer;
-    bool started = false;
+  };
+  // Those of one payer and shape: none starts before the first of them.
+  struct Line {
+    std::vector<size_t> jobs;  // in the order of the queue
+    size_t started = 0;
   };
   struct Work {
     std::vector<Grant> grants;
@@ -117,10 +129,18 @@ class Forward {
     state_.account(work.grants, work.payer, work.amounts, sign);
   }
 
+  // In the order of the queue; who finds no room keeps those back that are like it.
   void start_what_fits(Time at) {
-    std::set<std::pair<int32_t, std::string>> failed;
-    for (Waiting& one : waiting_) {
-      if (one.started || failed.contains({one.payer, one.queued->shape})) continue;
+    using First = std::pair<size_t, Line*>;
+    std::priority_queue<First, std::vector<First>, std::greater<>> firsts;
+    const auto enter = [&](Line& line) {
+      if (line.started < line.jobs.size()) firsts.emplace(line.jobs[line.started], &line);
+    };
+    for (Line& line : lines_) enter(line);
+    while (!firsts.empty()) {
+      const auto [index, line] = firsts.top();
+      firsts.pop();
+      const Waiting& one = waiting_[index];
       const auto ask = within_limits(state_, one.payer, *one.queued);
       const size_t looks = state_.cells.nodes().size();
       looks_ -= std::min(looks_, looks);
@@ -128,13 +148,11 @@ class Forward {
       choice.cache = nullptr;
       choice.worth = nullptr;
       auto placed = ask ? place(state_.cells, *ask, choice) : std::nullopt;
-      if (!placed) {
-        failed.emplace(one.payer, one.queued->shape);
-        continue;
-      }
-      one.started = true;
+      if (!placed) continue;
+      ++line->started;
+      enter(*line);
       --left_;
-      found_[one.queued->job.id] = at - now_;
+      found_[one.queued->job.id] = at;
       Work work{.grants = std::move(placed->grants), .payer = one.payer};
       work.amounts = amounts_of(state_.cells, work.grants);
       account(work, +1);
@@ -149,10 +167,11 @@ class Forward {
   SeededRandom& random_;
   const size_t cells_mark_, quota_mark_;
   std::vector<Waiting> waiting_;
+  std::vector<Line> lines_;
   std::vector<Work> works_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   size_t left_ = 0, looks_ = kForecastLooks;
-  std::map<std::string, Duration> found_;
+  std::map<std::string, Time> found_;
 };
 
 double quantile(std::vector<double> values, double part) {
@@ -195,23 +214,34 @@ StartsIn Calibration::around(const Said& said) const {
   return {low, std::clamp(said.middle, low, high), high, errors_.starts};
 }
 
-std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
-                                         Time now) {
+ForecastRuns::ForecastRuns(std::vector<std::string> waiting) : waiting_(std::move(waiting)) {
+  keep_first(kForecast);
+}
+
+void ForecastRuns::keep_first(size_t jobs) {
+  if (waiting_.size() > jobs) waiting_.resize(jobs);
+}
+
+bool ForecastRuns::done() const {
+  if (waiting_.empty() || runs_ >= kForecastRuns) return true;
+  return runs_ >= kForecastLeastRuns && looks_ >= kForecastAllLooks;
+}
+
+void ForecastRuns::play(Cluster& cluster, Time now) {
+  Forward forward(cluster.state(), waiting_, now, random_);
+  for (const auto& [id, at] : forward.run()) starts_[id].push_back(at);
+  looks_ += forward.looks();
+  ++runs_;
+}
+
+std::map<std::string, StartsIn> ForecastRuns::told(Cluster& cluster, Time now) const {
   Cluster::State& state = cluster.state();
-  std::map<std::string, std::vector<double>> seconds;
-  SeededRandom random(1);  // the same state gives the same forecast
-  size_t runs = 0, looks = 0;
-  while (runs < kForecastRuns && (runs < kForecastLeastRuns || looks < kForecastAllLooks) &&
-         !waiting.empty()) {
-    Forward forward(state, waiting, now, random);
-    for (const auto& [id, wait] : forward.run()) seconds[id].push_back(wait.seconds());
-    looks += forward.looks();
-    ++runs;
-  }
   std::map<std::string, StartsIn> found;
-  for (const auto& [id, samples] : seconds) {
-    if (samples.size() < runs) continue;  // it waits for an end that nobody knows
-    const Said said = said_of(samples, now);
+  for (const auto& [id, starts] : starts_) {
+    if (starts.size() < runs_) continue;  // it waits for an end that nobody knows, or no more
+    std::vector<double> waits;
+    for (const Time at : starts) waits.push_back(std::max(0.0, (at - now).seconds()));
+    const Said said = said_of(waits, now);
     SaidOf& of = state.said.try_emplace(id, SaidOf{said, {}}).first->second;
     if (of.first.at == now) {
       found[id] = state.calibration.around(said);
@@ -221,6 +251,13 @@ std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std
     if (is_kept(state.said_random, of.later_moments)) of.later = said;
   }
   return found;
+}
+
+std::map<std::string, StartsIn> forecast(Cluster& cluster, const std::vector<std::string>& waiting,
+                                         Time now) {
+  ForecastRuns runs(waiting);
+  while (!runs.done()) runs.play(cluster, now);
+  return runs.told(cluster, now);
 }
 
 }  // namespace hearth::sched

@@ -1,18 +1,23 @@
 // When jobs that wait will start: the queue played forward many times, each running job until the
 // end that it tells itself, or else as long as one of the like of it runs, and an interval that 8
-// of 10 starts keep, so far as past forecasts tell. Inside sched alone.
+// of 10 starts keep, so far as past forecasts tell.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
 #include "sched/scheduler.h"
 
 namespace hearth::sched {
 
 // The first so many waiting jobs are told when they start.
-inline constexpr size_t kForecast = 256;
+inline constexpr size_t kForecast = 4096;
 // How often the queue is played forward: on a large cluster no more than need be. Over how many
 // ends of jobs, and at how many nodes and running jobs is looked for it each time, and all the
 // times.
-inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEnds = 4096,
+inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEnds = 16'384,
                         kForecastLooks = 500'000, kForecastAllLooks = 2'000'000;
 
 // What was said of a job at a moment.
@@ -57,6 +62,28 @@ class Calibration {
 
  private:
   ForecastErrors errors_;
+};
+
+// One forecast. Between two plays of the queue the cluster may change: whoever guards it lets go of
+// it, so that a plan need not wait for all of them.
+class ForecastRuns {
+ public:
+  // The first kForecast of these.
+  explicit ForecastRuns(std::vector<std::string> waiting);
+  bool done() const;
+  // Plays the queue forward once, from how the cluster is at `now`; leaves it as it was.
+  void play(Cluster& cluster, Time now);
+  // From now on of the first so many alone.
+  void keep_first(size_t jobs);
+  // See forecast(): when those start that all plays saw start, counted from `now`. To be asked
+  // before the cluster changes once more.
+  std::map<std::string, StartsIn> told(Cluster& cluster, Time now) const;
+
+ private:
+  std::vector<std::string> waiting_;
+  std::map<std::string, std::vector<Time>> starts_;  // by job, a play each
+  size_t runs_ = 0, looks_ = 0;
+  SeededRandom random_{1};  // the same state gives the same forecast
 };
 
 }  // namespace hearth::sched

@@ -43,6 +43,35 @@ TEST(Forecast, OneAfterTheOther) {
   EXPECT_EQ(forecast(cluster, found.waiting, kNow).at("b").high, starts.at("b").high);
 }
 
+// A search of a thousand runs is told to its last one.
+TEST(Forecast, AllOfALongQueueAreTold) {
+  Cluster cluster = one_cpu(job("r", 100), 40);
+  std::vector<std::string> waiting;
+  for (int i = 0; i < 1000; ++i) {
+    waiting.push_back(format("job{:04}", i));
+    cluster.apply(JobQueued{job(waiting.back(), 10)});
+  }
+  const auto starts = forecast(cluster, waiting, kNow);
+  ASSERT_EQ(starts.size(), waiting.size());
+  for (const size_t i : {0, 1, 500, 999})
+    EXPECT_NEAR(starts.at(waiting[i]).middle.seconds(), 60.0 + 10.0 * static_cast<double>(i), 0.01);
+}
+
+TEST(Forecast, TheClusterMayChangeBetweenPlays) {
+  Cluster cluster = one_cpu(job("r", 100), 40);
+  for (const char* id : {"a", "b", "c", "d"}) cluster.apply(JobQueued{job(id, 200)});
+  ForecastRuns runs({"a", "b", "c", "d"});
+  runs.play(cluster, kNow);
+  cluster.apply(JobGone{"b"});
+  runs.keep_first(3);
+  const Time later = kNow + Duration::seconds(10);
+  while (!runs.done()) runs.play(cluster, later);
+  const auto starts = runs.told(cluster, later);
+  EXPECT_NEAR(starts.at("a").middle.seconds(), 50, 0.01);
+  EXPECT_NEAR(starts.at("c").middle.seconds(), 250, 0.01);
+  EXPECT_EQ(starts.size(), 2U) << "b went, d was left out";
+}
+
 TEST(Forecast, NothingIsToldOfAnEndThatNobodyKnows) {
   Cluster cluster = one_cpu(job("r", 0), 40);
   cluster.apply(JobQueued{job("a", 200)});

@@ -83,10 +83,12 @@ TEST_F(ForecastsTest, ADraftStandsBehindThoseThatWait) {
   EXPECT_FALSE(forecasts_.of_draft(cluster_, "draft"));
 }
 
-// A forecast of 80 ms: at most one in 1.6 s, of half as many jobs each time, and none for a draft.
+// A play of 80 ms: half as many jobs, a forecast at most every 20 times as long, and none for a
+// draft; twice as many each time while it is quick.
 TEST_F(ForecastsTest, ASlowOneIsBounded) {
+  constexpr ptrdiff_t kFirst = Forecasts::kFirstJobs;
   std::vector<std::string> ids;
-  for (size_t i = 0; i < sched::kForecast; ++i) ids.push_back(format("job{:03}", i));
+  for (int i = 0; i < kFirst + 44; ++i) ids.push_back(format("job{:03}", i));
   wait_for_room(ids);
   const auto told = [&] {
     return std::count_if(ids.begin(), ids.end(),
@@ -95,20 +97,41 @@ TEST_F(ForecastsTest, ASlowOneIsBounded) {
   clock_.step = Duration::millis(80);
   forecasts_.run(cluster_);
   clock_.step = {};
-  EXPECT_EQ(told(), static_cast<ptrdiff_t>(sched::kForecast));
+  EXPECT_EQ(told(), 0) << "one play is none yet";
+  EXPECT_TRUE(is_due());
+  forecasts_.run(cluster_);
+  EXPECT_EQ(told(), kFirst / 2);
   ids.push_back("last");
   wait_for_room(ids);
-  clock_.advance(Duration::millis(1500));
+  clock_.advance(Duration::millis(1599));
   EXPECT_FALSE(is_due());
-  clock_.advance(Duration::millis(100));
+  clock_.advance(Duration::millis(1));
   EXPECT_TRUE(is_due());
   cluster_.apply(sched::JobQueued{job("draft"), true});
   EXPECT_FALSE(forecasts_.of_draft(cluster_, "draft"));
   cluster_.apply(sched::JobGone{"draft"});
+  for (const ptrdiff_t jobs : {kFirst / 2, kFirst, std::ssize(ids)}) {
+    EXPECT_TRUE(is_due());
+    forecasts_.run(cluster_);
+    EXPECT_EQ(told(), jobs);
+    clock_.advance(Forecasts::kSoonest);
+  }
+  EXPECT_FALSE(is_due()) << "all were told";
+}
+
+// Who asks for the cluster need not wait for all of a forecast.
+TEST_F(ForecastsTest, ItIsMadeInParts) {
+  wait_for_room({"a", "b"});
+  clock_.step = Forecasts::kAtOnce;
   forecasts_.run(cluster_);
-  EXPECT_EQ(told(), static_cast<ptrdiff_t>(sched::kForecast / 2));
+  EXPECT_FALSE(forecasts_.of("a"));
+  EXPECT_TRUE(is_due());
+  cluster_.apply(sched::JobGone{"b"});
+  forecasts_.set_waiting({"a"});
+  clock_.step = {};
   forecasts_.run(cluster_);
-  EXPECT_EQ(told(), static_cast<ptrdiff_t>(sched::kForecast)) << "it was quick again";
+  EXPECT_TRUE(forecasts_.of("a"));
+  EXPECT_FALSE(forecasts_.of("b")) << "it went while the forecast was made";
 }
 
 }  // namespace

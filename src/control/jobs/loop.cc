@@ -185,7 +185,7 @@ void JobLoop::run() {
     last_error_.clear();
     if (*done) continue;
     keep_errors(kKeepErrorsEvery);
-    Duration sleep = forecast_when_due().value_or(kLongestSleep);
+    Duration sleep = forecast_when_due(version).value_or(kLongestSleep);
     if (wake_at_.micros != 0) sleep = std::min(sleep, wake_at_ - context_.clock.now());
     sleep = std::clamp(sleep, Duration::millis(1), kLongestSleep);
     context_.signals.wait_for(kQueueTopic, version, sleep.micros);

@@ -77,8 +77,9 @@ class JobLoop : public executors::Watcher {
   Result<void> start_jobs(const std::vector<sched::Start>& starts);
   void launch(PreparedLaunch prepared);
   void fail_launch(const PreparedLaunch& prepared, const Error& error);
-  // The time until the next forecast; it is made when it is due.
-  std::optional<Duration> forecast_when_due();
+  // The time until the next forecast. It is made when it is due, unless something came up since
+  // `version` of the queue's topic: then it goes on later.
+  std::optional<Duration> forecast_when_due(uint64_t version);
   bool forecast_is_due();
   // What is known by now of the ends of jobs that run and wait.
   Result<void> ask_for_ends();

@@ -88,20 +88,22 @@ void JobLoop::keep_errors(Duration at_most_every) {
   if (kept.ok()) kept_errors_ = errors;  // else the next time
 }
 
-// Once there is nothing else to do: a plan never waits for it longer than for one.
-std::optional<Duration> JobLoop::forecast_when_due() {
+// Once there is nothing else to do: a plan, or who asks, never waits long for it.
+std::optional<Duration> JobLoop::forecast_when_due(uint64_t version) {
   if (forecast_is_due()) {
     if (const auto asked = ask_for_ends(); !asked.ok())
       log_warning("when jobs end is not known: {}", asked.error().detail);
   }
-  const std::lock_guard lock(mutex_);
-  auto due = forecasts_.due();
-  if (due && *due <= context_.clock.steady()) {
+  do {
+    const std::lock_guard lock(mutex_);
+    const auto due = forecasts_.due();
+    if (!due) return std::nullopt;
+    const Duration left = *due - context_.clock.steady();
+    if (left.micros > 0 || stopping_) return left;
     forecasts_.run(cluster_);
-    due = forecasts_.due();
-  }
-  if (!due) return std::nullopt;
-  return *due - context_.clock.steady();
+    // The pause lets those at the lock that wait for it.
+  } while (!context_.signals.wait_for(kQueueTopic, version, Duration::millis(1).micros));
+  return Duration{};
 }
 
 }  // namespace hearth::control
