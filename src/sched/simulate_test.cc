@@ -27,6 +27,23 @@ TEST(Trace, SaysWhereAFileIsWrong) {
   EXPECT_FALSE(cluster_of("3x8,disks=4").ok());
 }
 
+TEST(Trace, TellsAllWrongLinesTogether) {
+  const auto read = read_hearth_jobs(
+      "j.csv", "submit_seconds,duration_seconds,gpus\n0,soon,1\n1,2,3\n4,5\n6,7,-1\n");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().text(),
+            "j.csv: 3 lines are wrong\n"
+            "  line 2: duration_seconds: found 'soon', allowed: a number from 0 to 1e+11\n"
+            "  line 4: the line: found 2 fields, allowed: 3, as the first line names\n"
+            "  line 5: gpus: found '-1', allowed: a number from 0 to 1e+06");
+  std::string many = "submit_seconds,duration_seconds\n";
+  for (int i = 0; i < 12; ++i) many += "x,1\n";
+  const auto more = read_hearth_jobs("j.csv", many);
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().detail, "j.csv: 12 lines are wrong, of which the first 10");
+  EXPECT_EQ(more.error().errors.size(), 10U);
+}
+
 TEST(Trace, AClusterMayHaveRacksAndAnEnd) {
   const auto nodes = cluster_of("5x2,racks=2,cpus=4,memory=32GiB");
   ASSERT_TRUE(nodes.ok());

@@ -17,6 +17,7 @@ constexpr int64_t kPlenty = 1 << 20;  // CPUs; and MiB of memory: of nodes of wh
 constexpr double kMostSeconds = 1e11;  // of a duration or a time; 3,000 years
 constexpr double kMostMiB = 1e9, kMostBytes = 1e15, kMostMilliCpus = 1e9, kMostGpusOfAll = 1e6;
 constexpr int64_t kMostNodes = 100'000;
+constexpr size_t kMostWrongTold = 10;          // lines of a file
 constexpr double kMostTasks = 100'000;         // of one job
 constexpr size_t kMostTasksOfAll = 1'000'000;  // of a trace
 
@@ -38,9 +39,6 @@ class Table {
       for (const auto field : split(row, separator)) fields.push_back(field);
       if (table.names_.empty()) {
         table.names_ = std::move(fields);
-      } else if (fields.size() != table.names_.size()) {
-        return Error{Code::invalid, format("{}:{}: has {} fields, the first line names {}", file,
-                                           line, fields.size(), table.names_.size())};
       } else {
         table.rows_.push_back({line, std::move(fields)});
       }
@@ -58,7 +56,32 @@ class Table {
     return {};
   }
 
-  size_t size() const { return rows_.size(); }
+  // Lets `take` read one row after the other. Lines that are wrong are told together, an error that
+  // is not of one line at once.
+  template <typename Take>
+  Result<void> each(Take take) const {
+    Error told;
+    size_t count = 0;
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      Result<void> taken = whole(row);
+      if (taken.ok()) taken = take(row);
+      if (taken.ok()) continue;
+      if (taken.error().errors.empty()) return taken;
+      if (++count == 1)
+        told = std::move(taken).error();
+      else if (count <= kMostWrongTold)
+        told.errors.push_back(std::move(taken.error().errors.front()));
+    }
+    if (count == 0) return {};
+    if (count == 1) {
+      told.errors.clear();  // the detail says it
+      return told;
+    }
+    told.detail = format("{}: {} lines are wrong", file_, count);
+    if (count > kMostWrongTold) told.detail += format(", of which the first {}", kMostWrongTold);
+    return told;
+  }
+
   bool has(std::string_view name) const { return column(name) < names_.size(); }
   std::string_view field(size_t row, std::string_view name) const {
     const size_t at = column(name);
@@ -84,8 +107,13 @@ class Table {
     return number(row, name, most);
   }
   Error wrong(size_t row, std::string_view name, std::string_view allowed) const {
-    return Error{Code::invalid, format("{}:{}: {} is '{}', allowed is {}", file_, rows_[row].line,
-                                       name, field(row, name), allowed)};
+    const size_t line = rows_[row].line;
+    const std::string_view found = field(row, name);
+    Error error = Error::invalid(
+        format("{}:{}: {} is '{}', allowed is {}", file_, line, name, found, allowed));
+    error.errors.push_back({std::string(name), static_cast<int>(line), format("'{}'", found),
+                            std::string(allowed), ""});
+    return error;
   }
 
  private:
@@ -93,6 +121,15 @@ class Table {
     size_t line;
     std::vector<std::string_view> fields;
   };
+  Result<void> whole(size_t row) const {
+    const auto& [line, fields] = rows_[row];
+    if (fields.size() == names_.size()) return {};
+    Error error = Error::invalid(format("{}:{}: has {} fields, the first line names {}", file_,
+                                        line, fields.size(), names_.size()));
+    error.errors.push_back({"the line", static_cast<int>(line), format("{} fields", fields.size()),
+                            format("{}, as the first line names", names_.size()), ""});
+    return error;
+  }
   size_t column(std::string_view name) const {
     return static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   }
@@ -212,21 +249,22 @@ int64_t gpus_in_tres(std::string_view tres) {
 Result<std::vector<NodeInfo>> read_openb_nodes(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
   std::vector<NodeInfo> nodes;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     const double cpus = TRY(table.number(row, "cpu_milli", kMostMilliCpus)) / 1000;
     const auto memory = static_cast<int64_t>(TRY(table.number(row, "memory_mib", kMostMiB))) << 20;
     const auto gpus =
         static_cast<int64_t>(TRY(table.number(row, "gpu", static_cast<double>(kMostGpus))));
     nodes.push_back(
         node_of(TRY(table.text(row, "sn")), cpus, memory, gpus, TRY(table.text(row, "model")), 0));
-  }
+    return {};
+  }));
   return nodes;
 }
 
 Result<std::vector<TraceJob>> read_openb_pods(const std::string& file, std::string_view text) {
   const Table table = TRY(Table::read(file, text, ','));
   std::vector<TraceJob> jobs;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     TraceJob one;
     one.job.id = one.job.name = TRY(table.text(row, "name"));
     one.job.project = "trace";
@@ -246,7 +284,8 @@ Result<std::vector<TraceJob>> read_openb_pods(const std::string& file, std::stri
     }
     one.job.tasks.push_back(std::move(need));
     jobs.push_back(std::move(one));
-  }
+    return {};
+  }));
   return jobs;
 }
 
@@ -254,16 +293,17 @@ Result<std::vector<TraceJob>> read_philly(const std::string& file, std::string_v
                                           const std::string& vc, size_t limit) {
   const Table table = TRY(Table::read(file, text, ','));
   std::vector<TraceJob> jobs;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     const std::string cluster = TRY(table.text(row, "vc"));
-    if (!vc.empty() && cluster != vc) continue;
+    if (!vc.empty() && cluster != vc) return {};
     const auto comes = parse_moment(table.field(row, "submit_time"));
     if (!comes) return table.wrong(row, "submit_time", "YYYY-MM-DD HH:MM:SS");
     jobs.push_back(
         gpu_job(format("{}-{:06}", cluster, row), *comes, TRY(table.number(row, "duration_s")),
                 static_cast<int64_t>(TRY(table.number(row, "num_gpus", kMostGpusOfAll)))));
     jobs.back().job.owner = cluster;
-  }
+    return {};
+  }));
   sort_by_coming(jobs);
   if (limit > 0 && jobs.size() > limit) jobs.resize(limit);
   if (jobs.empty())
@@ -278,7 +318,7 @@ Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_vi
   const Table table = TRY(Table::read(file, text, ','));
   TaskCount tasks(file);
   std::vector<TraceJob> jobs;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     const auto count = static_cast<int64_t>(TRY(table.number(row, "count", kMostTasks)));
     const auto replicas = static_cast<int64_t>(TRY(table.number(row, "replicas", kMostTasks)));
     if (replicas < 1) return table.wrong(row, "replicas", "1 or more");
@@ -295,7 +335,8 @@ Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_vi
       one.job.expected = one.runs;
       jobs.push_back(std::move(one));
     }
-  }
+    return {};
+  }));
   return jobs;
 }
 
@@ -303,9 +344,9 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
   const Table table = TRY(Table::read(file, text, '|'));
   TaskCount tasks(file);
   std::vector<TraceJob> jobs;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     const std::string id = TRY(table.text(row, "JobID"));
-    if (id.find('.') != std::string::npos) continue;
+    if (id.find('.') != std::string::npos) return {};
     const auto comes = parse_moment(table.field(row, "Submit"));
     if (!comes) return table.wrong(row, "Submit", "YYYY-MM-DDTHH:MM:SS");
     const auto runs = parse_elapsed(table.field(row, "Elapsed"));
@@ -326,7 +367,8 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
     for (int64_t rank = 0; rank < nodes; ++rank)
       one.job.tasks[static_cast<size_t>(rank)].rank = rank;
     jobs.push_back(std::move(one));
-  }
+    return {};
+  }));
   sort_by_coming(jobs);
   return jobs;
 }
@@ -352,7 +394,7 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
                   "within", "spread", "balanced"}));
   TaskCount count(file);
   std::vector<TraceJob> jobs;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     TraceJob one = gpu_job(format("job-{:06}", row), TRY(table.number(row, "submit_seconds")),
                            TRY(table.number(row, "duration_seconds")), 0);
     if (const auto name = table.field(row, "name"); !name.empty()) one.job.name = name;
@@ -381,7 +423,8 @@ Result<std::vector<TraceJob>> read_hearth_jobs(const std::string& file, std::str
     for (size_t i = 0; i < one.job.tasks.size(); ++i)
       one.job.tasks[i].rank = static_cast<int64_t>(i);
     jobs.push_back(std::move(one));
-  }
+    return {};
+  }));
   sort_by_coming(jobs);
   return jobs;
 }
@@ -391,7 +434,7 @@ Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::st
   TRY(table.only({"project", "parent", "weight", "guaranteed_gpus", "limit_gpus", "guaranteed_cpus",
                   "limit_cpus"}));
   std::vector<ProjectQuota> projects;
-  for (size_t row = 0; row < table.size(); ++row) {
+  TRY(table.each([&](size_t row) -> Result<void> {
     ProjectQuota quota{.name = TRY(table.text(row, "project"))};
     quota.parent = std::string(table.field(row, "parent"));
     quota.weight = TRY(table.number_or(row, "weight", 1, 1e6));
@@ -410,7 +453,8 @@ Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::st
     if (quota.limit.milli_cpus < quota.guaranteed.milli_cpus && quota.limit.milli_cpus)
       return table.wrong(row, "guaranteed_cpus", "at most limit_cpus");
     projects.push_back(std::move(quota));
-  }
+    return {};
+  }));
   return projects;
 }
 

@@ -1,6 +1,6 @@
 // Recorded work to replay: nodes and jobs from the files of several formats. Pure: texts come in.
 //
-// Errors are Code::invalid and name the file, the line and the column.
+// Errors are Code::invalid and name the file, the lines and the columns.
 #pragma once
 
 #include <string>
