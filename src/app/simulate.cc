@@ -379,10 +379,11 @@ Result<int> replay(const cli::SimulateArgs& args, const Trace& trace, bool json)
   const sched::Simulated done = TRY(sched::simulate(trace, options));
   const Summary sum = summary_of(trace, done);
   if (!args.svg.empty())
-    TRY(os::write_file_atomic(
-        args.svg, draw(done, sum.gpus,
-                       format("{} jobs of {} on {:g} GPUs", done.jobs.size(),
-                              std::filesystem::path(args.jobs).filename().string(), sum.gpus))));
+    TRY(os::write_file_atomic(args.svg,
+                              draw(done, sum.gpus,
+                                   format("{} of {} on {}", plural(done.jobs.size(), "job"),
+                                          std::filesystem::path(args.jobs).filename().string(),
+                                          plural(sum.gpus, "GPU")))));
   if (json) {
     print_json(args, trace, done, sum);
   } else {

@@ -132,7 +132,7 @@ void draw_completion(std::string& out, double top, const sched::Simulated& done)
     points.emplace_back(std::log10(most), 100);
     const char* colour = kColours[row % kColours.size()];
     plot.steps(points, colour);
-    plot.word(row++, format("{} ({} jobs)", name, values.size()), colour);
+    plot.word(row++, format("{} ({})", name, plural(values.size(), "job")), colour);
   }
 }
 

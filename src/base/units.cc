@@ -94,6 +94,12 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string plural(double count, std::string_view one) {
+  const bool whole = count == std::floor(count) && std::abs(count) < 1e15;
+  return format("{} {}{}", whole ? format("{:.0f}", count) : format("{:g}", count), one,
+                count == 1 ? "" : "s");
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr size_t longest = 128;  // nobody mistypes more
   std::string best;

@@ -1,6 +1,7 @@
-// Sizes and durations as people write them.
+// Sizes, durations and counts as people write them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,11 @@ std::string format_size(int64_t bytes);  // "4 GiB", "1.5 MiB"
 // "90s", "10m", "1.5h", "2d", "250ms"; a unit is required.
 Result<Duration> parse_duration(std::string_view text);
 std::string format_duration(Duration duration);  // "250 ms", "12.3 s", "4 m 05 s", "2 h 03 m"
+
+std::string plural(double count, std::string_view one);  // "1 job", "3 jobs", "0.5 GPUs"
+std::string plural(std::integral auto count, std::string_view one) {
+  return plural(static_cast<double>(count), one);
+}
 
 // The candidate nearest to `word` by edit distance (neighbours exchanged are one edit), or if none
 // is within a third of its length the first that begins with it, or "".

@@ -52,6 +52,13 @@ TEST(Durations, ReadLikeText) {
   EXPECT_EQ(format_duration(Duration::seconds(90'000)), "1 d 01 h");
 }
 
+TEST(Plural, CountsThings) {
+  EXPECT_EQ(plural(1, "job"), "1 job");
+  EXPECT_EQ(plural(0, "job"), "0 jobs");
+  EXPECT_EQ(plural(2'000'000, "job"), "2000000 jobs");
+  EXPECT_EQ(plural(0.5, "GPU"), "0.5 GPUs");
+}
+
 TEST(Nearest, FindsTheWordThatWasMeant) {
   const std::vector<std::string> fields = {"resources", "retries", "command", "name"};
   EXPECT_EQ(nearest("resorces", fields), "resources");

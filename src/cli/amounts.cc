@@ -60,13 +60,10 @@ Result<void> take_amounts(Amounts& amounts, const std::string& text) {
 
 std::string words_of(const Amounts& amounts) {
   std::vector<std::string> parts;
-  const auto count = [](double n, const char* one) {
-    return format("{} {}{}", number_text(n), one, n == 1 ? "" : "s");
-  };
-  if (amounts.gpus) parts.push_back(count(*amounts.gpus, "GPU"));
+  if (amounts.gpus) parts.push_back(plural(*amounts.gpus, "GPU"));
   for (const auto& [model, gpus] : amounts.gpu_models)
     parts.push_back(format("{} {}", number_text(gpus), printable(model)));
-  if (amounts.cpus) parts.push_back(count(*amounts.cpus, "CPU"));
+  if (amounts.cpus) parts.push_back(plural(*amounts.cpus, "CPU"));
   if (amounts.memory_bytes) parts.push_back(format_size(*amounts.memory_bytes));
   return joined(parts, ", ");
 }

@@ -247,7 +247,7 @@ void add_pool_commands(Tree& tree) {
             .add("nodes", format("{}, {} open", one.nodes, one.open_nodes))
             .add("gpus", joined(models, ", "))
             .add("free",
-                 format("{} GPUs, {} CPUs", number_text(one.free_gpus), number_text(one.free_cpus)))
+                 format("{}, {}", plural(one.free_gpus, "GPU"), plural(one.free_cpus, "CPU")))
             .add("tasks", std::to_string(one.tasks))
             .add("packing", std::string(word(pool.packing)))
             .add("by name only", pool.by_name_only ? "yes" : "no")
@@ -308,8 +308,7 @@ Result<int> list_nodes(const Globals& globals) {
       table.row({node.name, node.pool, state_of(node, now), number_text(node.cpus),
                  format_size(node.memory_bytes),
                  format("{}{}", node.gpus.size(), node.lent ? " (lent)" : ""),
-                 node.gpus.empty() ? format("{} CPUs", number_text(one.free_cpus))
-                                   : format("{} GPUs", number_text(one.free_gpus)),
+                 node.gpus.empty() ? plural(one.free_cpus, "CPU") : plural(one.free_gpus, "GPU"),
                  std::to_string(one.tasks.size()), printable(note)});
   }
   if (!globals.quiet) table.print("There is no node.");

@@ -55,10 +55,12 @@ std::string seconds(const WaitSpread& of, double WaitSpread::* which) {
 }
 
 void print_answer(const WhatIfAnswer& answer) {
-  put(format("{} jobs that came from {} to {}, replayed twice in {:.1f} s\n", answer.jobs,
+  put(format("{} that came from {} to {}, replayed twice in {:.1f} s\n", plural(answer.jobs, "job"),
              when(answer.first), when(answer.last), answer.seconds));
   if (answer.left_out > 0)
-    put(format("({} older ones are left out, and those that never began)\n", answer.left_out));
+    put(format(
+        "({} left out, and those that never began)\n",
+        answer.left_out == 1 ? "an older one is" : format("{} older ones are", answer.left_out)));
   Table table({"", "AS IT IS", "", "", "CHANGED", "", ""});
   table.row({"", "mean", "half under", "99 % under", "mean", "half under", "99 % under"});
   const auto row = [&](const std::string& name, const WaitSpread& now, const WaitSpread& then) {
@@ -78,16 +80,17 @@ void print_answer(const WhatIfAnswer& answer) {
   for (const auto& [gpus, now] : answer.now.by_gpus) {
     const auto then = answer.then.by_gpus.find(gpus);
     if (answer.now.by_gpus.size() > 1 && then != answer.then.by_gpus.end())
-      row(format("waited, {} GPUs", gpus), now, then->second);
+      row(format("waited, {} GPU{}", gpus, gpus == "1" ? "" : "s"), now, then->second);
   }
   table.print("");
   if (const int64_t more = answer.jobs - answer.now.waits.jobs; more > 0)
     put(format(
         "{} fit nowhere, now or with the change: the times are of those that ran both ways\n",
-        more == 1 ? "1 job" : format("{} jobs", more)));
+        plural(more, "job")));
   const auto facts = [](const WhatIfOutcome& one) {
-    return format("{} GPUs, {:.1f} % used, {} evictions, {} jobs that fit nowhere", one.gpus,
-                  100 * one.gpus_used, one.evictions, one.never_started);
+    return format("{}, {:.1f} % used, {}, {} that fit nowhere", plural(one.gpus, "GPU"),
+                  100 * one.gpus_used, plural(one.evictions, "eviction"),
+                  plural(one.never_started, "job"));
   };
   put("as it is: " + facts(answer.now) + "\nchanged:  " + facts(answer.then) + "\n");
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/units.h"
 #include "domain/tree_builder.h"
 
 namespace hearth {
@@ -65,7 +66,9 @@ class Rules {
                 format("'{}' a second time", lent.numa[k].name), "each cell once in its node",
                 "choose another name");
     }
-    if (memory > lent.memory.bytes || cpus > lent.cpus)
+    // What is wrong or misspelt stands at 0 and has been told of.
+    if ((lent.memory.bytes > 0 && memory > lent.memory.bytes) ||
+        (lent.cpus > 0 && cpus > lent.cpus))
       mistake(
           path + ".numa", at(tree, "numa"),
           format("{} CPUs and {} in all cells", cpus, format_size(memory)),
@@ -228,8 +231,8 @@ std::string lent_words(const std::vector<NodeInfo>& nodes) {
     gpus += node.lent ? node.gpus.size() : 0;
   }
   if (count == 0) return "";
-  return format("{} node{} with {} GPU{} lent by a topology file: they are not real", count,
-                count == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
+  return format("{} with {} lent by a topology file: they are not real", plural(count, "node"),
+                plural(gpus, "GPU"));
 }
 
 }  // namespace hearth

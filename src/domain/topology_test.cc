@@ -80,7 +80,8 @@ TEST(Topology, TellsEachMistakeWithItsPlace) {
             Lines{"12 nodes[0].gpu_bandwidth[0][1]"});
   EXPECT_EQ(changed("hearth: 1", "hearth: 2"), Lines{"1 hearth"});
   EXPECT_EQ(changed("rack: rack-a", "rak: rack-a"), Lines{"5 nodes[0].rak"});
-  EXPECT_EQ(changed("cpus: 16", "cpus: 0"), (Lines{"6 nodes[0].cpus", "8 nodes[0].numa"}));
+  EXPECT_EQ(changed("cpus: 16", "cpus: 0"), Lines{"6 nodes[0].cpus"});
+  EXPECT_EQ(changed("cpus: 16", "cpuss: 16"), Lines{"6 nodes[0].cpuss"});
   EXPECT_EQ(mistakes("hearth: 1\n"), Lines{"1 nodes"});
   EXPECT_EQ(mistakes("hearth: 1\nnodes: []\n"), Lines{"2 nodes"});
 }

@@ -14,17 +14,13 @@ constexpr int64_t kSmallMemory = int64_t{4} << 30;
 constexpr double kHighPressure = 10;   // percent of the last five minutes
 constexpr double kHighClockError = 1;  // second
 
-std::string plural(int64_t count, std::string_view one) {
-  return format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
 // "2 x NVIDIA H100 80GB HBM3 (80 GiB)" and so on for each model.
 std::string describe(const std::vector<GpuDevice>& gpus) {
   std::vector<std::pair<std::string, int>> kinds;
   for (const auto& gpu : gpus) {
     std::string kind = gpu.fault.empty() ? format("{} ({})", gpu.name, format_size(gpu.memory))
                                          : format("GPU {} that does not answer", gpu.index);
-    if (gpu.mig) kind += format(", split into {}", plural(std::ssize(gpu.instances), "instance"));
+    if (gpu.mig) kind += format(", split into {}", plural(gpu.instances.size(), "instance"));
     const auto same = std::find_if(kinds.begin(), kinds.end(),
                                    [&](const auto& one) { return one.first == kind; });
     if (same == kinds.end()) {

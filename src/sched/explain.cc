@@ -11,13 +11,9 @@ double number(const Reason& reason, const std::string& name) {
   return at == reason.numbers.end() ? 0 : at->second;
 }
 
-std::string count(double amount, std::string_view one) {
-  return format("{:g} {}{}", amount, one, amount == 1 ? "" : "s");
-}
-
 std::string amount(std::string_view code, double value) {
   if (code == "memory_short") return format_size(static_cast<int64_t>(value));
-  return count(value, code == "cpus_short" ? "CPU" : "GPU");
+  return plural(value, code == "cpus_short" ? "CPU" : "GPU");
 }
 
 std::string_view field(std::string_view code) {
@@ -50,7 +46,7 @@ std::string start(const Reason& reason) {
 std::string ahead(const Reason& reason) {
   const double jobs = number(reason, "ahead");
   return jobs == 0 ? "; first in the queue"
-                   : format("; {} before it in the queue", count(jobs, "job"));
+                   : format("; {} before it in the queue", plural(jobs, "job"));
 }
 
 // "; node gpu-1 has room, but is closed to it (drained by ann: a fan)"
@@ -71,8 +67,8 @@ std::string wait_until(const Reason& reason, std::string_view ends) {
 std::string quota_amount(const Reason& reason, double value) {
   const std::string what = name(reason, "what");
   if (what == "memory") return format("{} of memory", format_size(static_cast<int64_t>(value)));
-  if (what == "cpus") return count(value, "CPU");
-  return what == "gpus" ? count(value, "GPU") : format("{} of {}", count(value, "GPU"), what);
+  if (what == "cpus") return plural(value, "CPU");
+  return what == "gpus" ? plural(value, "GPU") : format("{} of {}", plural(value, "GPU"), what);
 }
 
 // "with gpus: 2 it would start now", "with limit.gpus: 12 of project vision ..."
@@ -141,7 +137,7 @@ void explain_short(Reason& reason) {
   reason.text += format(" on the node that comes nearest (it has {})",
                         amount(reason.code, number(reason, "total")));
   if (number(reason, "tasks") > 1) {
-    reason.text += format(", for one of its {}", count(number(reason, "tasks"), "task"));
+    reason.text += format(", for one of its {}", plural(number(reason, "tasks"), "task"));
   }
   reason.text += closed_words(reason) + ahead(reason);
   reason.mend = mend_or(reason, wait_until(reason, "a running job ends"));
@@ -153,8 +149,8 @@ void explain_never(Reason& reason) {
   if (resource == 4) {
     const std::string rules = name(reason, "rules");
     reason.text = format("needs {} at once{}, at most {:g} fit here even when nothing else runs",
-                         count(needed, "task"), rules.empty() ? "" : " " + rules, most);
-    reason.mend = format("ask for {} or for less per task", count(most, "task"));
+                         plural(needed, "task"), rules.empty() ? "" : " " + rules, most);
+    reason.mend = format("ask for {} or for less per task", plural(most, "task"));
     return;
   }
   const std::string_view code = resource == 1   ? "cpus_short"
@@ -197,7 +193,7 @@ void explain_code(Reason& reason) {
   } else if (code == "gang_short") {
     reason.text =
         format("{:g} of its {} fit now, all must start together{}{}", number(reason, "placed"),
-               count(number(reason, "tasks"), "task"), closed_words(reason), ahead(reason));
+               plural(number(reason, "tasks"), "task"), closed_words(reason), ahead(reason));
     reason.mend = mend_or(reason, wait_until(reason, "running jobs end"));
   } else if (code == "never_fits") {
     explain_never(reason);
@@ -206,14 +202,14 @@ void explain_code(Reason& reason) {
     reason.mend = "`hearth pool list` shows those there are";
   } else if (code == "gpu_model_missing") {
     reason.text = format("none of the {} here is of a model that it names, or has the memory",
-                         count(number(reason, "gpus"), "GPU"));
+                         plural(number(reason, "gpus"), "GPU"));
     reason.mend =
         "name another gpu_model or less gpu_memory (`hearth node list` shows what is here)";
   } else if (code == "quota_short" || code == "never_quota") {
     explain_quota(reason);
   } else if (code == "preempting") {
     reason.text = format("starts when {} that had to make room {} ended{}",
-                         count(number(reason, "victims"), "job"),
+                         plural(number(reason, "victims"), "job"),
                          number(reason, "victims") == 1 ? "has" : "have", ahead(reason));
     reason.mend = "wait: they save their work and end";
   } else if (code == "evicted") {
@@ -223,7 +219,7 @@ void explain_code(Reason& reason) {
   } else if (code == "cells_short") {
     reason.text =
         format("needs {} within one {}; enough are free, but not there{}",
-               count(number(reason, "needed"), "GPU"), name(reason, "cell"), ahead(reason));
+               plural(number(reason, "needed"), "GPU"), name(reason, "cell"), ahead(reason));
     reason.mend = mend_or(reason, "wait until a running job ends");
   } else if (code == "node_closes") {
     explain_closing(reason);
@@ -234,7 +230,7 @@ void explain_code(Reason& reason) {
     const std::string node = name(reason, "closed"), why = name(reason, "why_closed");
     const std::string out =
         format("{:g} of {} {} out of service", number(reason, "down"),
-               count(number(reason, "nodes"), "node"), number(reason, "down") == 1 ? "is" : "are");
+               plural(number(reason, "nodes"), "node"), number(reason, "down") == 1 ? "is" : "are");
     if (node.empty()) {
       reason.text = out + ", in whole or a GPU of it, and the rest is too small or of another kind";
       reason.mend = mend_or(reason, "see `hearth node list` for what is wrong with it");

@@ -19,6 +19,9 @@ struct NewToken {
   std::string text;  // shown once
 };
 
+// For one that is not there, and one that whoever asks may not see.
+Error no_such_project(const std::string& name);
+
 class Access {
  public:
   // `key`: 32 bytes that seal the secrets; kept outside the database.

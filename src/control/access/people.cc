@@ -78,7 +78,7 @@ Result<User> Access::add_user(const Identity& who, User wanted, const std::strin
     if (TRY(db::Table<User>::find(session, "WHERE name = $1", {wanted.name})))
       return Error::of(Code::exists, format("there is a user '{}' already", wanted.name));
     if (!project.empty() && !TRY(db::Table<Project>::find(session, "WHERE name = $1", {project})))
-      return Error::not_found(format("there is no project '{}'", project));
+      return no_such_project(project);
     TRY(db::Table<User>::insert(session, wanted));
     if (!project.empty() && role != Grade::none) {
       Membership membership;
@@ -240,7 +240,7 @@ Result<Project> Access::get_project(const Identity& who, const std::string& name
     project = TRY(db::Table<Project>::find(session, "WHERE name = $1", {name}));
     return {};
   }));
-  if (!project) return Error::not_found(format("there is no project '{}'", name));
+  if (!project) return no_such_project(name);
   return std::move(*project);
 }
 
@@ -248,7 +248,7 @@ Result<void> Access::delete_project(const Identity& who, const std::string& name
   TRY(require(who, name, Grade::admin));
   return state_->change([&](db::Session& session) -> Result<void> {
     const auto project = TRY(db::Table<Project>::find(session, "WHERE name = $1", {name}));
-    if (!project) return Error::not_found(format("there is no project '{}'", name));
+    if (!project) return no_such_project(name);
     for (const char* table : {"jobs", "runs", "models", "datasets", "secrets", "projects"}) {
       const char* column = std::string_view(table) == "projects" ? "parent" : "project";
       int64_t rows = 0;

@@ -15,12 +15,12 @@ Error unknown_token() {
                    "`hearth login` gives a new one");
 }
 
-Error unseen(const std::string& project) {
-  return Error::not_found(format("there is no project '{}'", project),
+}  // namespace
+
+Error no_such_project(const std::string& name) {
+  return Error::not_found(format("there is no project '{}'", name),
                           "`hearth project list` shows those you may see");
 }
-
-}  // namespace
 
 Result<Grade> Access::State::grade(db::Session& session, const std::string& user,
                                    const std::string& project) {
@@ -108,7 +108,7 @@ Identity Access::local_admin(const std::string& request_id) {
 }
 
 Result<void> Access::require(const Identity& who, const std::string& project, Grade least) {
-  if (!who.project.empty() && who.project != project) return unseen(project);
+  if (!who.project.empty() && who.project != project) return no_such_project(project);
   const auto too_little = [&](Grade have) {
     return Error::denied(format("this needs the role {} in project {}; you have {}", word(least),
                                 project, word(have)),
@@ -126,7 +126,7 @@ Result<void> Access::require(const Identity& who, const std::string& project, Gr
     if (found != state_->grades.end() && found->second.generation == generation &&
         found->second.expires > now) {
       have = std::min(found->second.grade, who.most);
-      if (have == Grade::none) return unseen(project);
+      if (have == Grade::none) return no_such_project(project);
       return have >= least ? Result<void>() : too_little(have);
     }
   }
@@ -143,7 +143,7 @@ Result<void> Access::require(const Identity& who, const std::string& project, Gr
     state_->grades[key] = {have, now + State::kCacheLife, generation};
   }
   have = std::min(have, who.most);
-  if (have == Grade::none) return unseen(project);
+  if (have == Grade::none) return no_such_project(project);
   if (have < least) return too_little(have);
   return {};
 }

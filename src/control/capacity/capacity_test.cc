@@ -157,7 +157,10 @@ TEST_F(CapacityTest, Reservations) {
   Reservation nobody = reservation("r", "n1", 0, 9);
   nobody.projects.clear();
   EXPECT_EQ(code(capacity_.add_reservation(world_.admin, nobody)), Code::invalid);
-  need(capacity_.add_reservation(world_.admin, reservation("r", "n1", 10, 20)));
+  Reservation twice = reservation("r", "n1", 10, 20);
+  twice.nodes.push_back("n1");
+  EXPECT_EQ(need(capacity_.add_reservation(world_.admin, twice)).nodes,
+            std::vector<std::string>{"n1"});
   EXPECT_EQ(world_.last_event(), "reservation.added");
   EXPECT_EQ(code(capacity_.add_reservation(world_.admin, reservation("r", "n2", 0, 9))),
             Code::exists);

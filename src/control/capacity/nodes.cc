@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/units.h"
 #include "control/capacity/capacity.h"
 #include "control/capacity/rows.h"
 #include "control/emit.h"
@@ -180,7 +181,7 @@ Result<NodeOrder> Capacity::move(const Identity& who, const std::string& node,
             }));
         if (tasks > 0)
           return Error::conflict(
-              format("{} task{} on {}", tasks, tasks == 1 ? " runs" : "s run", node),
+              format("{} {} on {}", plural(tasks, "task"), tasks == 1 ? "runs" : "run", node),
               format("`hearth node drain {}` empties it first", node));
         order.pool = pool;
         return {};

@@ -77,7 +77,7 @@ Result<void> Capacity::may_set_quota(const Identity& who, const std::string& pro
   std::string parent;
   TRY(context_.database.read([&](db::Session& session) -> Result<void> {
     const auto found = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));
-    if (!found) return Error::not_found(format("there is no project '{}'", project));
+    if (!found) return no_such_project(project);
     parent = found->parent;
     return {};
   }));
@@ -127,7 +127,7 @@ Result<QuotaStatus> Capacity::quota(const Identity& who, const std::string& proj
   TRY(access_.require(who, project, Grade::viewer));
   for (QuotaStatus& one : TRY(quotas(who)))
     if (one.quota.project == project) return std::move(one);
-  return Error::not_found(format("there is no project '{}'", project));
+  return no_such_project(project);
 }
 
 Result<Quota> Capacity::set_quota(const Identity& who, const std::string& project, Quota wanted,
@@ -137,7 +137,7 @@ Result<Quota> Capacity::set_quota(const Identity& who, const std::string& projec
   Quota made;
   TRY(context_.database.write([&](db::Session& session) -> Result<void> {
     const auto owner = TRY(db::Table<Project>::find(session, "WHERE name = $1", {project}));
-    if (!owner) return Error::not_found(format("there is no project '{}'", project));
+    if (!owner) return no_such_project(project);
     const auto before = TRY(db::Table<Quota>::find(session, "WHERE project = $1", {project}));
     TRY(check_version(before, if_version, "the quota of " + project));
     made = wanted;

@@ -30,6 +30,14 @@ Result<void> check_reservation(const Reservation& wanted, Time now) {
   return error;
 }
 
+// A name said twice is said once.
+void drop_repeats(std::vector<std::string>& names) {
+  std::vector<std::string> kept;
+  for (std::string& name : names)
+    if (std::find(kept.begin(), kept.end(), name) == kept.end()) kept.push_back(std::move(name));
+  names = std::move(kept);
+}
+
 // Nodes that it is about, as they are now.
 std::vector<std::string> nodes_of(const Reservation& one, const std::vector<NodeInfo>& nodes) {
   if (one.pool.empty()) return one.nodes;
@@ -57,6 +65,8 @@ Result<std::vector<Reservation>> Capacity::reservations(const Identity& who) {
 Result<Reservation> Capacity::add_reservation(const Identity& who, Reservation wanted) {
   TRY(access_.require_admin(who));
   const Time now = context_.clock.now();
+  drop_repeats(wanted.nodes);
+  drop_repeats(wanted.projects);
   TRY(check_reservation(wanted, now));
   const std::vector<NodeInfo> nodes = view_.nodes();
   const std::vector<std::string> mine = nodes_of(wanted, nodes);
@@ -70,7 +80,7 @@ Result<Reservation> Capacity::add_reservation(const Identity& who, Reservation w
   TRY(context_.database.write([&](db::Session& session) -> Result<void> {
     for (const std::string& project : wanted.projects)
       if (!TRY(db::Table<Project>::find(session, "WHERE name = $1", {project})))
-        return Error::not_found(format("there is no project '{}'", project));
+        return no_such_project(project);
     int64_t ahead = 0;
     for (const Reservation& other :
          TRY(db::Table<Reservation>::select(session, "ORDER BY name LIMIT 10000", {}))) {

@@ -1,6 +1,7 @@
 #include "control/capacity/what_if.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/format.h"
 #include "base/units.h"
@@ -60,20 +61,30 @@ WhatIfOutcome outcome_of(const sched::Trace& trace, const sched::Simulated& done
   return outcome;
 }
 
+Result<void> check_question(const WhatIf& question) {
+  if (question.add.empty() && question.without.empty() && question.quotas.empty())
+    return Error::invalid("nothing is changed", "name nodes to add or leave out, or a quota");
+  for (const auto& [project, quota] : question.quotas)
+    TRY(check_limits(quota.guaranteed, quota.limit, format("quotas.{}.", project)));
+  return {};
+}
+
 Result<std::vector<NodeInfo>> changed_nodes(const std::vector<NodeInfo>& nodes,
                                             const WhatIf& question) {
+  const std::set<std::string> without(question.without.begin(), question.without.end());
   std::vector<NodeInfo> made = nodes;
-  for (const std::string& name : question.without) {
+  for (const std::string& name : without) {
     if (std::erase_if(made, [&](const NodeInfo& node) { return node.name == name; }) == 0)
       return no_such_node(name);
   }
+  std::map<std::string, int64_t> added;  // by the node that they are like
   for (const WhatIfNodes& more : question.add) {
     const auto like = std::find_if(nodes.begin(), nodes.end(),
                                    [&](const NodeInfo& node) { return node.name == more.like; });
     if (like == nodes.end()) return no_such_node(more.like);
     for (int64_t i = 0; i < more.count; ++i) {
       NodeInfo& node = made.emplace_back(*like);
-      node.name = format("{}+{}", more.like, i + 1);
+      node.name = format("{}+{}", more.like, ++added[more.like]);
       for (Gpu& gpu : node.gpus) gpu.uuid = format("{}/{}", node.name, gpu.uuid);
     }
   }
@@ -87,10 +98,13 @@ struct Past {
   int64_t left_out = 0;
 };
 
-Result<Past> read_past(Context& context, Time since) {
+Result<Past> read_past(Context& context, Time since, const WhatIf& question) {
   Past past;
   TRY(context.database.read([&](db::Session& session) -> Result<void> {
     past = {};
+    for (const auto& [project, quota] : question.quotas)
+      if (!TRY(db::Table<Project>::find(session, "WHERE name = $1", {project})))
+        return no_such_project(project);
     Supply supply;
     TRY(supply.load(session));
     past.quotas = supply.quotas();
@@ -125,15 +139,14 @@ Result<bool> WhatIfs::cancel(const Identity& who) {
 
 Result<WhatIfAnswer> WhatIfs::answer(const Identity& who, const WhatIf& question) {
   TRY(access_.require_admin(who));
-  for (const auto& [project, quota] : question.quotas)
-    TRY(check_limits(quota.guaranteed, quota.limit, format("quotas.{}.", project)));
+  TRY(check_question(question));
   const std::unique_lock lock(one_, std::try_to_lock);
   if (!lock.owns_lock())
     return Error::of(Code::busy, "another such question is being answered",
                      "wait for it, or cancel it");
   const Time began = context_.clock.steady();
   const Time since = context_.clock.now() - Duration::seconds(question.days * 86400);
-  Past past = TRY(read_past(context_, since));
+  Past past = TRY(read_past(context_, since, question));
   if (past.trace.jobs.empty())
     return Error::conflict(format("no job came and ran within the last {:g} days", question.days),
                            "ask of more days");
@@ -177,9 +190,10 @@ Result<WhatIfAnswer> WhatIfs::answer(const Identity& who, const WhatIf& question
   answering_ = false;
   if (!answer.ok() && answer.error().code == Code::timeout) {
     return Error::of(Code::timeout,
-                     cancelled_ ? "the question was cancelled"
-                                : format("{} jobs take longer than {} to replay",
-                                         past.trace.jobs.size(), format_duration(kLongest)),
+                     cancelled_
+                         ? "the question was cancelled"
+                         : format("{} take longer than {} to replay",
+                                  plural(past.trace.jobs.size(), "job"), format_duration(kLongest)),
                      "ask of fewer days");
   }
   return answer;

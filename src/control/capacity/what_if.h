@@ -14,9 +14,9 @@ namespace hearth::control {
 class WhatIfs {
  public:
   WhatIfs(Context context, Access& access, ClusterView view);
-  // For admins of the server, as it tells of all projects' work. Errors: not_found (a node or
-  // project that is not there), conflict (no job in these days), busy (one is being answered),
-  // timeout (more than kLongest, or cancelled).
+  // For admins of the server, as it tells of all projects' work. Errors: invalid (nothing is
+  // changed), not_found (a node or project that is not there), conflict (no job in these days),
+  // busy (one is being answered), timeout (more than kLongest, or cancelled).
   Result<WhatIfAnswer> answer(const Identity& who, const WhatIf& question);
   // Ends the one that is being answered; false: there is none.
   Result<bool> cancel(const Identity& who);

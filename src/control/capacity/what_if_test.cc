@@ -53,6 +53,18 @@ TEST_F(WhatIfTest, MoreNodes) {
   EXPECT_EQ(answer.now.by_project.at("default").jobs, 10);
 }
 
+// Nodes that are named twice are as many more, each with a name of its own; left out twice is once.
+TEST_F(WhatIfTest, NodesNamedTwice) {
+  add_jobs(10);
+  WhatIf question;
+  question.add = {{"n1", 1}, {"n1", 2}};
+  question.without = {"n1", "n1"};
+  const WhatIfAnswer answer = need(what_ifs_.answer(world_.admin, question));
+  EXPECT_EQ(answer.then.gpus, 3);
+  EXPECT_EQ(answer.then.never_started, 0);
+  EXPECT_DOUBLE_EQ(answer.then.waits.mean, 120);
+}
+
 TEST_F(WhatIfTest, AnotherQuota) {
   add_jobs(4);
   add_jobs(4, "other");
@@ -83,12 +95,18 @@ TEST_F(WhatIfTest, TimesAreOfThoseThatRunBothWays) {
 TEST_F(WhatIfTest, Refusals) {
   WhatIf question;
   EXPECT_EQ(what_ifs_.answer(world_.member, question).error().code, Code::denied);
+  EXPECT_EQ(what_ifs_.answer(world_.admin, question).error().code, Code::invalid);
+  question.add = {{"n1", 1}};
   EXPECT_EQ(what_ifs_.answer(world_.admin, question).error().code, Code::conflict);
   question.quotas["other"].guaranteed.gpus = 2;
   question.quotas["other"].limit.gpus = 1;
   const auto above = what_ifs_.answer(world_.admin, question);
   EXPECT_EQ(above.error().code, Code::invalid);
   EXPECT_EQ(above.error().errors.at(0).path, "quotas.other.guaranteed.gpus");
+  question.quotas.clear();
+  question.quotas["othr"].limit.gpus = 1;
+  EXPECT_EQ(what_ifs_.answer(world_.admin, question).error().text(),
+            "there is no project 'othr' (`hearth project list` shows those you may see)");
   question.quotas.clear();
   add_jobs(1);
   question.without = {"n9"};
