@@ -161,9 +161,12 @@ class ApiHandler : public net::Handler {
 
   // A misspelt filter that is passed over would give all there is.
   static Result<void> check_query(const Route& route, const net::Request& request) {
-    std::vector<std::string> known{"fields"};
+    std::vector<std::string> known;
     for (const QueryField& field : route.query_fields)
       if (!field.in_header) known.emplace_back(field.name);
+    // Of all routes, whether they describe it or not.
+    if (std::find(known.begin(), known.end(), "fields") == known.end())
+      known.emplace_back("fields");
     Error error = Error::invalid("the query has parameters that are not known here");
     for (const auto& [name, value] : request.query_values()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;

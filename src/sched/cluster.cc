@@ -240,6 +240,7 @@ QueuedJob queued_job(const Job& job) {
                    .balanced = job.spec.placement.balanced,
                    .opportunistic = job.spec.opportunistic,
                    .roles = !job.spec.roles.empty()};
+  if (job.spec.time_limit) queued.time_limit = job.spec.time_limit->duration;
   const auto& tried_after = job.spec.retries.on;
   queued.ends_when_evicted = std::find(tried_after.begin(), tried_after.end(),
                                        FailureClass::preemption) == tried_after.end();
@@ -468,6 +469,13 @@ std::vector<NodeInfo> Cluster::nodes() const {
   std::vector<NodeInfo> nodes;
   for (const auto& [key, node] : found) nodes.push_back(node->info);
   return nodes;
+}
+
+const QueuedJob* Cluster::waiting(const std::string& job_id) const {
+  const auto key = state_->queue_keys.find(job_id);
+  if (key == state_->queue_keys.end()) return nullptr;
+  const auto& [project, at] = key->second;
+  return &state_->queues.at(project).at(at).job;
 }
 
 LearntErrors Cluster::errors() const {

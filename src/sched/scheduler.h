@@ -58,6 +58,8 @@ struct QueuedJob {
   bool lost_place = false;     // its last attempt ended by no fault of its own: before fresh jobs
   bool opportunistic = false;  // runs on what is idle, outside of quotas; the first to be evicted
   bool ends_when_evicted = false;          // it would not be tried again: the last to be evicted
+  Duration ran_before{};                   // in attempts that have ended
+  Duration time_limit{};                   // 0: none
   Duration expected;                       // how long it will run; 0: nobody knows
   std::shared_ptr<const RunTimes> like{};  // how long the like of it runs; null: nobody knows
   // What past jobs say of how soon it will be over (outlook.h), ascending; for by_outlook.
@@ -204,6 +206,7 @@ class Cluster {
   std::vector<NodeInfo> nodes() const;
   std::map<std::string, ProjectUse> use() const;  // by project, of those ever heard of
   LearntErrors errors() const;                    // of its forecasts, to be kept for the next one
+  const QueuedJob* waiting(const std::string& job_id) const;  // null: it is not in the queue
   struct State;
   State& state() { return *state_; }
   const State& state() const { return *state_; }

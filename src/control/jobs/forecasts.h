@@ -29,6 +29,7 @@ class Forecasts {
 
   // Those that wait for room, in their order (Plan::waiting).
   void set_waiting(std::vector<std::string> waiting);
+  const std::vector<std::string>& waiting() const { return waiting_; }
   // On the steady clock; nothing while nobody waits.
   std::optional<Time> due() const;
   // Plays the queue for a while. It is due again at once until that makes a forecast.

@@ -99,6 +99,33 @@ TEST_F(JobsTest, AFailureOfARetriedClassIsTriedAgainAfterAPause) {
   EXPECT_EQ(failed.attempts, 2);
 }
 
+// A search of many runs, sent off before anybody knew how long one takes.
+TEST_F(JobsTest, AllThatWaitHearHowLongTheLikeOfThemRan) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 80; ++i) {
+    ids.push_back(submit("resources: {cpus: 4}\n").id);
+    world.clock.advance(Duration::millis(10));
+  }
+  for (int i = 0; i < 4; ++i) {
+    until(ids[static_cast<size_t>(i)], JobState::preparing);
+    task_becomes(ids[static_cast<size_t>(i)], TaskState::running);
+    until(ids[static_cast<size_t>(i)], JobState::running);
+    world.clock.advance(Duration::seconds(100));
+    if (i < 3) task_becomes(ids[static_cast<size_t>(i)], TaskState::succeeded);
+  }
+  double starts_in = 0;
+  for (int i = 0; i < 2000 && starts_in == 0; ++i) {
+    const Job job = need(jobs->why(world.member, ids.back(), ""));
+    ASSERT_TRUE(job.reason);
+    const auto at = job.reason->numbers.find("starts_in_seconds");
+    if (at != job.reason->numbers.end()) starts_in = at->second;
+    world.clock.advance(Duration::seconds(1));
+    world.signals.notify(kQueueTopic);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GT(starts_in, 76 * 50);  // 75 run before it, of about 100 s
+}
+
 TEST_F(JobsTest, OneThatWaitsAndOneThatIsCheckedAreToldWhenTheyStart) {
   SubmitRequest draft;
   draft.yaml = "hearth: 1\nname: train\ncommand: \"true\"\nresources: {cpus: 4, memory: 1GiB}\n";

@@ -211,7 +211,7 @@ Result<void> JobLoop::load_all() {
   load_errors();
   for (const Job& job : jobs) {
     if (job.state == JobState::queued) {
-      queued_[job.id] = queued_since(job);
+      queued_[job.id] = {queued_since(job), ends_of_[job.owner]};
       apply(sched::JobQueued{history_.queued(job)});
       continue;
     }
@@ -386,11 +386,12 @@ void JobLoop::follow(const Reconciled& r) {
     history_.learn(job);
     told_ends_.forget(job.attempt_id);
     ended_of_.insert(job.owner);
+    ++ends_of_[job.owner];
     force_at_.erase(job.attempt_id);
     evicted_.erase(job.attempt_id);
   }
   if (job.state == JobState::queued) {
-    queued_[job.id] = queued_since(job);
+    queued_[job.id] = {queued_since(job), ends_of_[job.owner]};
     apply(sched::JobQueued{history_.queued(job)});
   } else if (queued_.erase(job.id) > 0) {
     apply(sched::JobGone{job.id});
@@ -399,8 +400,8 @@ void JobLoop::follow(const Reconciled& r) {
 
 void JobLoop::look_at_queue() {
   Time oldest;
-  for (const auto& [job_id, since] : queued_)
-    if (oldest.micros == 0 || since < oldest) oldest = since;
+  for (const auto& [job_id, waits] : queued_)
+    if (oldest.micros == 0 || waits.since < oldest) oldest = waits.since;
   const std::lock_guard lock(mutex_);
   oldest_queued_ = oldest;
 }

@@ -49,10 +49,11 @@ class JobLoop : public executors::Watcher {
   // Named bounds.
   static constexpr int64_t kEventsAtOnce = 1000;
   static constexpr size_t kStartsAtOnce = 64;
-  // Running jobs that are asked before a forecast how far they are, and jobs of owners of whom one
+  // Running jobs that are asked before a forecast how far they are, and those of owners of whom one
   // has ended: so many of each, so often.
   static constexpr int64_t kMostAsked = 64;
   static constexpr Duration kAskEvery = Duration::seconds(5);
+  static constexpr size_t kMostRenewed = 256;  // waiting jobs, before a forecast
   static constexpr Duration kKeepErrorsEvery = Duration::seconds(60);
   static constexpr size_t kMostExecutorEvents = 65'536;
   static constexpr Duration kLongestSleep = Duration::seconds(5);
@@ -81,8 +82,9 @@ class JobLoop : public executors::Watcher {
   // `version` of the queue's topic: then it goes on later.
   std::optional<Duration> forecast_when_due(uint64_t version);
   bool forecast_is_due();
-  // What is known by now of the ends of jobs that run and wait.
+  // What is known by now of the ends of jobs that run, and of those that wait.
   Result<void> ask_for_ends();
+  void renew_waiting();
   // How far forecasts were off: over restarts.
   void load_errors();
   void keep_errors(Duration at_most_every);
@@ -108,12 +110,18 @@ class JobLoop : public executors::Watcher {
   std::string asked_last_;  // job that was asked how far it is
   Time asked_at_;           // on the steady clock
   LearntErrors kept_errors_;
-  Time errors_kept_at_;             // on the steady clock
-  std::set<std::string> ended_of_;  // owners of whom a job has ended, not yet looked at
+  Time errors_kept_at_;                     // on the steady clock
+  std::set<std::string> ended_of_;          // owners of whom a job has ended, not yet looked at
+  std::map<std::string, int64_t> ends_of_;  // of jobs since this server began, by their owner
+  size_t renewed_ = 0;  // place in the queue, of the last job of which it was looked at
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};
-  std::map<std::string, Time> queued_;                 // job ids in its queue, and since when
+  struct Waits {
+    Time since;
+    int64_t ends = 0;  // of jobs of its owner, that are known to what is expected of it
+  };
+  std::map<std::string, Waits> queued_;                // by job id
   std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster
   std::map<std::string, std::set<std::string>> open_;  // attempt id -> tasks not yet heard ended
   std::set<std::string> evicted_;                      // attempts that were told so

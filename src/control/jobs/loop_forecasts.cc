@@ -1,5 +1,6 @@
 // What the loop does when there is nothing else to do: it asks when jobs will end, and tells those
 // that wait when they will start.
+#include <algorithm>
 #include <iterator>
 
 #include "base/log.h"
@@ -32,11 +33,11 @@ Result<void> JobLoop::ask_for_ends() {
                                        {asked_last_, kMostAsked}));
     for (const std::string& owner : ended_of_) {
       if (std::ssize(changed) >= kMostAsked) break;  // the others the next time
-      auto jobs = TRY(db::Table<Job>::select(
-          session,
-          "WHERE owner = $1 AND state IN ('queued', 'preparing', 'running', 'saving') "
-          "ORDER BY id LIMIT $2",
-          {owner, kMostAsked}));
+      auto jobs = TRY(
+          db::Table<Job>::select(session,
+                                 "WHERE owner = $1 AND state IN ('preparing', 'running', 'saving') "
+                                 "ORDER BY id LIMIT $2",
+                                 {owner, kMostAsked}));
       std::move(jobs.begin(), jobs.end(), std::back_inserter(changed));
       owners.push_back(owner);
     }
@@ -54,6 +55,26 @@ Result<void> JobLoop::ask_for_ends() {
   for (const Job& job : changed)
     apply(sched::OutlookChanged{job.id, job.attempt_id, nullptr, history_.queued(job).like});
   return {};
+}
+
+// Round and round, as far as forecasts reach: a long queue hears of an end some seconds later.
+void JobLoop::renew_waiting() {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string>& waiting = forecasts_.waiting();
+  const size_t jobs = std::min(waiting.size(), sched::kForecast);
+  size_t renewed = 0;
+  for (size_t i = 0; i < jobs && renewed < kMostRenewed; ++i) {
+    renewed_ = renewed_ + 1 < jobs ? renewed_ + 1 : 0;
+    const std::string& id = waiting[renewed_];
+    const auto at = queued_.find(id);
+    const sched::QueuedJob* job = cluster_.waiting(id);
+    if (at == queued_.end() || job == nullptr) continue;
+    const auto ends = ends_of_.find(job->owner);
+    if (ends == ends_of_.end() || ends->second == at->second.ends) continue;
+    at->second.ends = ends->second;
+    cluster_.apply(sched::OutlookChanged{id, "", nullptr, history_.like(*job)});
+    ++renewed;
+  }
 }
 
 void JobLoop::load_errors() {
@@ -93,6 +114,7 @@ std::optional<Duration> JobLoop::forecast_when_due(uint64_t version) {
   if (forecast_is_due()) {
     if (const auto asked = ask_for_ends(); !asked.ok())
       log_warning("when jobs end is not known: {}", asked.error().detail);
+    renew_waiting();
   }
   do {
     const std::lock_guard lock(mutex_);
