@@ -305,7 +305,8 @@ class Mpi(GangCase):
         self.assertEqual(ended["state"], "failed")
         self.assertEqual(ended["failure"]["rank"], 0, "mpirun's own words")
         # Its second word, which names the rank and the signal, mpirun 4.1 loses one time in four.
-        self.assertIn("1 process returned a non-zero exit code", " ".join(ended["failure"]["lines"]))
+        said = " ".join(ended["failure"]["lines"])
+        self.assertIn("1 process returned a non-zero exit code", said)
         self.assertEqual(ended["failure"]["exit_code"], 128 + signal.SIGKILL)
         for task in self.tasks(job):
             self.assertEqual(processes_of("HEARTH_TASK=" + task["id"]), [])
