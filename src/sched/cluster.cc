@@ -103,6 +103,7 @@ struct Apply {
     if (running != state.running.end()) {
       if (event.levels) running->second.levels = event.levels;
       if (event.like) running->second.like = event.like;
+      if (event.expected.micros > 0) running->second.expected = event.expected;
     }
     const auto key = state.queue_keys.find(event.job_id);
     if (key == state.queue_keys.end()) return;
@@ -112,6 +113,7 @@ struct Apply {
     at.priority -= state.standing(job);
     if (event.levels) job.levels = event.levels;
     if (event.like) job.like = event.like;
+    if (event.expected.micros > 0) job.expected = event.expected;
     at.priority += state.standing(job);
     queued.key() = at;
     state.queues[project].insert(std::move(queued));

@@ -154,6 +154,13 @@ TEST(Outlook, ThePlanFollowsIt) {
       std::make_shared<const RunTimes>(RunTimes({}).no_longer_than(Duration::seconds(7)));
   cluster.apply(OutlookChanged{"r", "r-1", nullptr, like});
   EXPECT_EQ(evicted(), 0U) << "what is not told anew stays";
+  for (const Duration expected : {Duration::seconds(60), Duration{}}) {
+    cluster.apply(OutlookChanged{"r", "r-1", nullptr, nullptr, expected});
+    cluster.apply(OutlookChanged{"late", "", nullptr, nullptr, expected});
+    EXPECT_EQ(cluster.state().running.at("r-1").expected, Duration::seconds(60));
+    EXPECT_EQ(cluster.waiting("late")->expected, Duration::seconds(60));
+  }
+  EXPECT_EQ(cluster.waiting("gone"), nullptr);
   cluster.apply(OutlookChanged{"r", "r-1", levels(2000)});
   EXPECT_EQ(evicted(), 1U);
 }

@@ -118,6 +118,7 @@ struct OutlookChanged {
   std::string job_id, attempt_id;
   std::shared_ptr<const std::vector<ServiceLevel>> levels;
   std::shared_ptr<const RunTimes> like;
+  Duration expected{};  // 0: stays as it is, too
 };
 // An attempt tells how far it is, and thereby when it will end.
 struct AttemptProgressed {

@@ -19,8 +19,11 @@ void Forecasts::set_waiting(std::vector<std::string> waiting) {
   waiting_ = std::move(waiting);
   stale_ = true;
   if (waiting_.empty()) making_.reset();
+  drop_others();
+}
+
+void Forecasts::drop_others() {
   if (told_.empty()) return;
-  // A job that went has no start any more.
   const std::unordered_set<std::string_view> wait(waiting_.begin(), waiting_.end());
   std::erase_if(told_, [&](const auto& one) { return !wait.contains(one.first); });
 }
@@ -54,6 +57,7 @@ void Forecasts::run(sched::Cluster& cluster) {
   making.took.micros += spent.micros;
   if (!making.runs.done()) return;
   told_ = making.runs.told(cluster, clock_.now());
+  drop_others();
   told_at_ = clock_.steady();
   took_ = making.took;
   if (making.jobs == most_jobs_ && making.slowest < Duration{kLongest.micros / 4}) {

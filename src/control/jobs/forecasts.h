@@ -40,6 +40,7 @@ class Forecasts {
   std::optional<StartGuess> of_draft(sched::Cluster& cluster, const std::string& job_id);
 
  private:
+  void drop_others();  // a job that waits for no room any more has no start
   // The one that is being made.
   struct Making {
     sched::ForecastRuns runs;

@@ -41,22 +41,21 @@ void History::learn(const Job& ended) {
   if (ended.state == JobState::succeeded) predictor_.learn(job, ran);
 }
 
-std::shared_ptr<const sched::RunTimes> History::like(const sched::QueuedJob& job) const {
-  auto like = outlook_.like(job, job.ran_before);
-  if (!like || job.time_limit.micros == 0) return like;
-  return std::make_shared<const sched::RunTimes>(like->no_longer_than(job.time_limit));
-}
-
 sched::QueuedJob History::queued(const Job& job) const {
   sched::QueuedJob made = sched::queued_job(job);
   made.ran_before = ran_before(job);
-  made.like = like(made);
-  if (const auto all = predictor_.predict(made, 0.5, made.ran_before))
-    made.expected = Duration{std::max<int64_t>(1, all->micros - made.ran_before.micros)};
-  const Duration limit = made.time_limit;
-  if (limit.micros > 0 && (made.expected.micros == 0 || limit < made.expected))
-    made.expected = limit;
+  foresee(made);
   return made;
+}
+
+void History::foresee(sched::QueuedJob& job) const {
+  const Duration ran = job.ran_before, limit = job.time_limit;
+  job.like = outlook_.like(job, ran);
+  if (const auto all = predictor_.predict(job, 0.5, ran))
+    job.expected = Duration{std::max<int64_t>(1, all->micros - ran.micros)};
+  if (limit.micros == 0) return;
+  if (job.like) job.like = std::make_shared<const sched::RunTimes>(job.like->no_longer_than(limit));
+  if (job.expected.micros == 0 || limit < job.expected) job.expected = limit;
 }
 
 }  // namespace hearth::control

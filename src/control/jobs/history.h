@@ -17,8 +17,8 @@ class History {
   // ran no longer; its time limit when nobody knows better; never more than that. `like` says with
   // which chance it ends when.
   sched::QueuedJob queued(const Job& job) const;
-  // Its `like`, by what is known now; null: too little.
-  std::shared_ptr<const sched::RunTimes> like(const sched::QueuedJob& job) const;
+  // The same of one that stands in the queue, by what is known now.
+  void foresee(sched::QueuedJob& job) const;
 
   // Jobs that are read at the start: so many that succeeded, and as many that ran and did not.
   static constexpr int64_t kRemembers = 5000;

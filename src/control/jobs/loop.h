@@ -113,13 +113,13 @@ class JobLoop : public executors::Watcher {
   Time errors_kept_at_;                     // on the steady clock
   std::set<std::string> ended_of_;          // owners of whom a job has ended, not yet looked at
   std::map<std::string, int64_t> ends_of_;  // of jobs since this server began, by their owner
-  size_t renewed_ = 0;  // place in the queue, of the last job of which it was looked at
+  size_t renewed_ = 0;  // place in the queue of the last job whose outlook was looked at
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};
   struct Waits {
     Time since;
-    int64_t ends = 0;  // of jobs of its owner, that are known to what is expected of it
+    int64_t ends = 0;  // of its owner's jobs, that its outlook has heard of
   };
   std::map<std::string, Waits> queued_;                // by job id
   std::map<std::string, std::string> active_;          // attempt id -> job id, in the cluster

@@ -12,6 +12,10 @@ namespace {
 
 constexpr const char* kErrorsKey = "forecast_errors";
 
+sched::OutlookChanged outlook_of(const sched::QueuedJob& job, const std::string& attempt_id) {
+  return {job.id, attempt_id, nullptr, job.like, job.expected};
+}
+
 }  // namespace
 
 bool JobLoop::forecast_is_due() {
@@ -52,8 +56,7 @@ Result<void> JobLoop::ask_for_ends() {
     if (const auto ends = told_ends_.ends_at(job.attempt_id, *done))
       apply(sched::AttemptProgressed{job.attempt_id, *ends});
   }
-  for (const Job& job : changed)
-    apply(sched::OutlookChanged{job.id, job.attempt_id, nullptr, history_.queued(job).like});
+  for (const Job& job : changed) apply(outlook_of(history_.queued(job), job.attempt_id));
   return {};
 }
 
@@ -72,7 +75,9 @@ void JobLoop::renew_waiting() {
     const auto ends = ends_of_.find(job->owner);
     if (ends == ends_of_.end() || ends->second == at->second.ends) continue;
     at->second.ends = ends->second;
-    cluster_.apply(sched::OutlookChanged{id, "", nullptr, history_.like(*job)});
+    sched::QueuedJob renewed_job = *job;
+    history_.foresee(renewed_job);
+    cluster_.apply(outlook_of(renewed_job, ""));
     ++renewed;
   }
 }
