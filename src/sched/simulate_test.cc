@@ -87,6 +87,27 @@ TEST(Trace, ReadsEachFormat) {
   EXPECT_EQ((*own)[1].job.tasks[0].milli_gpus, 500);
 }
 
+TEST(Trace, ReadsWhatSacctSaysOfGpus) {
+  const auto gpus_of = [](const std::string& tres) -> std::string {
+    const auto read = read_sacct(
+        "s", "JobID|Submit|Elapsed|AllocTRES\n1|2026-01-02T03:04:05|00:10:00|" + tres + "\n");
+    return read.ok() ? format("{:g}", read->front().job.tasks[0].milli_gpus / 1000.0)
+                     : read.error().detail;
+  };
+  EXPECT_EQ(gpus_of("cpu=8,gres/gpu=4,gres/gpu:h100=4,mem=1G"), "4");
+  EXPECT_EQ(gpus_of("cpu=8,gres/gpu:h100=4,gres/gpu:a100=2"), "6");
+  EXPECT_EQ(gpus_of("cpu=8,gres/gpumem=80G"), "0");
+  EXPECT_EQ(gpus_of(""), "0");
+  const std::string_view wrong =
+      "is '{}', allowed is gres/gpu=N or gres/gpu:TYPE=N among its parts";
+  for (const char* tres : {"gres/gpu=eight", "gres/gpu=-5", "gres/gpu:h100"})
+    EXPECT_EQ(gpus_of(tres), "s:2: AllocTRES " + format(fmt::runtime(wrong), tres));
+  const std::string head = "JobID|Submit|Elapsed|AllocTRES\n1|2026-01-02T03:04:05|";
+  EXPECT_EQ(read_sacct("s", head + "02:99:00|\n").error().detail,
+            "s:2: Elapsed is '02:99:00', allowed is [DD-]HH:MM:SS");
+  EXPECT_EQ(read_sacct("s", head + "00:00:00|\n").error().detail, "s: has no job that began");
+}
+
 TEST(Trace, ReadsProjects) {
   const auto read =
       read_projects("p", "project,parent,guaranteed_gpus,limit_gpus\na,top,2,\ntop,,,8\n");
@@ -98,6 +119,8 @@ TEST(Trace, ReadsProjects) {
   EXPECT_FALSE(read_projects("p", "project,weight\na,0\n").ok());
   EXPECT_FALSE(read_projects("p", "project,guaranteed_gpus,limit_gpus\na,4,2\n").ok());
   EXPECT_FALSE(read_projects("p", "project,guaranteed_cpus,limit_cpus\na,4,2\n").ok());
+  EXPECT_EQ(read_projects("p", "project,parent\na,nope\n").error().detail,
+            "p:2: parent is 'nope', allowed is a project of the file, or nothing");
 }
 
 TEST(Trace, AMisspeltColumnOfOursIsNamed) {

@@ -203,10 +203,12 @@ std::optional<double> parse_elapsed(std::string_view text) {
     text.remove_prefix(dash + 1);
   }
   double seconds = 0;
+  bool first = true;
   for (const auto part : split(text, ':')) {
     const auto value = parse_number(part);
-    if (!value) return std::nullopt;
+    if (!value || (!first && *value >= 60)) return std::nullopt;
     seconds = seconds * 60 + *value;
+    first = false;
   }
   if (!days) return std::nullopt;
   seconds += *days * 86400;
@@ -233,15 +235,24 @@ TraceJob gpu_job(std::string id, double arrives, double runs, int64_t gpus) {
   return made;
 }
 
-// "gres/gpu=4" in "billing=8,cpu=8,gres/gpu=4,mem=32G,node=1".
-int64_t gpus_in_tres(std::string_view tres) {
+// "gres/gpu=4" in "billing=8,cpu=8,gres/gpu=4,gres/gpu:h100=4,mem=32G,node=1"; where all are told
+// by their types alone, the sum of these. Nothing: what stands there is no number of GPUs.
+std::optional<int64_t> gpus_in_tres(std::string_view tres) {
+  std::optional<double> all;
+  double typed = 0;
   for (const auto part : split(tres, ',')) {
-    if (part.starts_with("gres/gpu=")) {
-      const double gpus = parse_number(part.substr(9)).value_or(0);
-      return gpus > 0 && gpus <= kMostGpusOfAll ? static_cast<int64_t>(gpus) : 0;
-    }
+    const bool plain = part.starts_with("gres/gpu=");
+    if (!plain && !part.starts_with("gres/gpu:")) continue;
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const auto gpus = parse_number(part.substr(equals + 1));
+    if (!gpus || !(*gpus >= 0 && *gpus <= kMostGpusOfAll)) return std::nullopt;
+    if (plain)
+      all = *gpus;
+    else
+      typed += *gpus;
   }
-  return 0;
+  return static_cast<int64_t>(std::min(all.value_or(typed), kMostGpusOfAll));
 }
 
 }  // namespace
@@ -351,6 +362,10 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
     if (!comes) return table.wrong(row, "Submit", "YYYY-MM-DDTHH:MM:SS");
     const auto runs = parse_elapsed(table.field(row, "Elapsed"));
     if (!runs) return table.wrong(row, "Elapsed", "[DD-]HH:MM:SS");
+    if (*runs == 0) return {};  // cancelled before it began
+    const auto gpus = gpus_in_tres(table.field(row, "AllocTRES"));
+    if (!gpus)
+      return table.wrong(row, "AllocTRES", "gres/gpu=N or gres/gpu:TYPE=N among its parts");
     const auto nodes = std::max<int64_t>(
         1, static_cast<int64_t>(TRY(table.number_or(row, "NNodes", 1, kMostTasks))));
     const double cpus = TRY(table.number_or(row, "ReqCPUS", 1, kMostGpusOfAll));
@@ -361,7 +376,7 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
       one.job.project = account;
     TaskNeed need = one.job.tasks.front();
     need.milli_cpus = std::llround(cpus * 1000 / static_cast<double>(nodes));
-    need.milli_gpus = gpus_in_tres(table.field(row, "AllocTRES")) * kWholeGpu / nodes;
+    need.milli_gpus = *gpus * kWholeGpu / nodes;
     TRY(tasks.add(static_cast<size_t>(nodes)));
     one.job.tasks.assign(static_cast<size_t>(nodes), need);
     for (int64_t rank = 0; rank < nodes; ++rank)
@@ -369,6 +384,7 @@ Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_vi
     jobs.push_back(std::move(one));
     return {};
   }));
+  if (jobs.empty()) return Error{Code::not_found, format("{}: has no job that began", file)};
   sort_by_coming(jobs);
   return jobs;
 }
@@ -453,6 +469,14 @@ Result<std::vector<ProjectQuota>> read_projects(const std::string& file, std::st
     if (quota.limit.milli_cpus < quota.guaranteed.milli_cpus && quota.limit.milli_cpus)
       return table.wrong(row, "guaranteed_cpus", "at most limit_cpus");
     projects.push_back(std::move(quota));
+    return {};
+  }));
+  TRY(table.each([&](size_t row) -> Result<void> {
+    const auto parent = table.field(row, "parent");
+    const bool known = parent.empty() || std::ranges::any_of(projects, [&](const auto& one) {
+                         return one.name == parent;
+                       });
+    if (!known) return table.wrong(row, "parent", "a project of the file, or nothing");
     return {};
   }));
   return projects;

@@ -35,7 +35,8 @@ Result<std::vector<TraceJob>> read_philly(const std::string& file, std::string_v
 Result<std::vector<TraceJob>> read_gangs(const std::string& file, std::string_view text,
                                          int64_t gpus_per_node);
 // Slurm: `sacct -P -o JobID,User,JobName,Account,Submit,Elapsed,NNodes,ReqCPUS,ReqMem,AllocTRES`
-// with its header line, fields parted by |. Steps (JobID with a dot) are passed over.
+// with its header line, fields parted by |. Steps (JobID with a dot) and jobs that never began are
+// passed over.
 Result<std::vector<TraceJob>> read_sacct(const std::string& file, std::string_view text);
 // Hearth's own: `submit_seconds,duration_seconds,project,user,name,priority,tasks,cpus,
 // memory_bytes,gpus,gpu_share,gpu_model,pool,within,spread,balanced` (within: node, rack or spine;

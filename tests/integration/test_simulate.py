@@ -66,7 +66,7 @@ class Simulate(unittest.TestCase):
         root = xml.etree.ElementTree.parse(path).getroot()
         words = [element.text for element in root.iter() if element.tag.endswith("}text")]
         self.assertIn("GPUs in use", words)
-        self.assertIn("2-4 GPUs (1 jobs)", words)
+        self.assertIn("2-4 GPUs (1 job)", words)
         drawn = [element for element in root.iter() if element.tag.endswith("}path")]
         self.assertEqual(len(drawn), 4)  # use, queue, two sizes of jobs
         self.assertFalse([e for e in root.iter() if e.tag.endswith("}script")])
