@@ -1,4 +1,6 @@
 // Words for reasons.h: the edge at which codes and numbers become sentences.
+#include <vector>
+
 #include "base/format.h"
 #include "base/units.h"
 #include "sched/scheduler.h"
@@ -173,6 +175,22 @@ void explain_never(Reason& reason) {
   reason.mend = format("ask for {}: {} at most, or add a larger node", field(code), value);
 }
 
+void explain_model(Reason& reason) {
+  const std::string pool = name(reason, "pool"), here = name(reason, "here");
+  const double gpus = number(reason, "gpus");
+  reason.text = "no GPU is where it may run";
+  if (gpus > 0)
+    reason.text = format("none of the {} {} is of a model that it names, or has the memory",
+                         plural(gpus, "GPU"), pool.empty() ? "here" : "where it may run");
+  if (!pool.empty()) reason.text += format("; pool {} has such", pool);
+  std::vector<std::string> mends;
+  if (!pool.empty()) mends.push_back(format("ask for pool: {}", pool));
+  if (gpus > 0)
+    mends.push_back(format("{} another gpu_model or less gpu_memory{}",
+                           pool.empty() ? "name" : "for", here.empty() ? "" : ": " + here));
+  reason.mend = format("{}", join(mends, ", or "));
+}
+
 void explain_closing(Reason& reason) {
   const std::string why = name(reason, "why");
   const double seconds = number(reason, "seconds");
@@ -180,10 +198,11 @@ void explain_closing(Reason& reason) {
       format("node {} {}{}{}", name(reason, "node"), seconds > 0 ? "closes in " : "is closed to it",
              seconds > 0 ? duration(seconds) + ", before it would have ended" : "",
              why.empty() ? "" : format(" ({})", why));
-  reason.mend = mend_or(
-      reason, seconds > 0
-                  ? "give it a time_limit that ends before, or wait until the node is open again"
-                  : "it starts, or goes on from its last checkpoint, where and when there is room");
+  std::string mend = "it starts, or goes on from its last checkpoint, where and when there is room";
+  if (seconds > 0) mend = "wait until the node is open again";
+  if (seconds > 0 && number(reason, "room") > 0)
+    mend = "give it a time_limit that ends before, or " + mend;
+  reason.mend = mend_or(reason, mend);
 }
 
 void explain_code(Reason& reason) {
@@ -201,10 +220,7 @@ void explain_code(Reason& reason) {
     reason.text = format("no node is in the pool {}", name(reason, "pool"));
     reason.mend = "`hearth pool list` shows those there are";
   } else if (code == "gpu_model_missing") {
-    reason.text = format("none of the {} here is of a model that it names, or has the memory",
-                         plural(number(reason, "gpus"), "GPU"));
-    reason.mend =
-        "name another gpu_model or less gpu_memory (`hearth node list` shows what is here)";
+    explain_model(reason);
   } else if (code == "quota_short" || code == "never_quota") {
     explain_quota(reason);
   } else if (code == "preempting") {

@@ -460,6 +460,31 @@ TEST(Explain, NamesTheSmallestChange) {
   EXPECT_EQ(cell.mend, "ask for gpus: 4 at most, or leave out placement.inside");
 }
 
+TEST(Explain, NamesAPoolThatHasTheModel) {
+  Cluster cluster;
+  cluster.apply(PoolChanged{{.pool = "serving", .by_name_only = true}});
+  cluster.apply(NodeChanged{
+      node_from({"node", "s", "cpus", "64", "gpus", "8", "model", "A100", "pool", "serving"})});
+  const auto says = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"job", "x", "gpus", "2"});
+    auto reason = never_fits(cluster, job_from(words));
+    if (!reason) return std::string("fits");
+    explain(*reason);
+    return reason->text + ": " + reason->mend;
+  };
+  EXPECT_EQ(says({}), "no GPU is where it may run; pool serving has such: ask for pool: serving");
+  cluster.apply(NodeChanged{
+      node_from({"node", "t", "cpus", "64", "gpus", "4", "model", "H100", "pool", "training"})});
+  EXPECT_EQ(says({"model", "A100"}),
+            "none of the 4 GPUs where it may run is of a model that it names, or has the memory; "
+            "pool serving has such: ask for pool: serving, or for another gpu_model or less "
+            "gpu_memory: H100 (80 GiB)");
+  EXPECT_EQ(says({"model", "A100", "pool", "serving"}), "fits");
+  EXPECT_EQ(says({"model", "L4"}),
+            "none of the 4 GPUs here is of a model that it names, or has the memory: name another "
+            "gpu_model or less gpu_memory: H100 (80 GiB)");
+}
+
 TEST(Explain, NamesWhatAGangMustHaveTogether) {
   Cluster cluster;
   cluster.apply(NodeChanged{node_from({"node", "a", "cpus", "64", "gpus", "4", "model", "A100"})});

@@ -104,13 +104,14 @@ Reason Planner::reason_of(int32_t project, Queued& queued) {
   if (!place(state_.idle(), queued.ask, {})) return closed(state_.cells, queued.ask);
   const std::vector<char>* open = state_.open_to(queued.job, now_);
   const Choice there{.equalized = &state_.equalized, .only = open};
-  if (open != nullptr && !place(state_.idle(), queued.ask, there)) return node_closes(*open);
+  if (open != nullptr && !place(state_.idle(), queued.ask, there))
+    return node_closes(queued, *open);
   // Of what it may have by its limits.
   const auto allowed = within_limits(project_of(queued, project), queued);
   return shortage(state_.cells, queued.job, allowed ? *allowed : queued.ask, open);
 }
 
-Reason Planner::node_closes(const std::vector<char>& open) const {
+Reason Planner::node_closes(Queued& queued, const std::vector<char>& open) {
   const NodeInfo* first = nullptr;
   for (const int32_t index : state_.closing) {
     const NodeInfo& info = state_.cells.node(index).info;
@@ -119,8 +120,10 @@ Reason Planner::node_closes(const std::vector<char>& open) const {
   }
   CHECK(first != nullptr);
   const double seconds = std::max(0.0, (first->closes_at - now_).seconds());
+  // Were it to end in time: is there room now?
+  const bool room = place(state_.cells, queued.ask, {.equalized = &state_.equalized}).has_value();
   return {"node_closes",
-          {{"seconds", seconds}},
+          {{"seconds", seconds}, {"room", room ? 1 : 0}},
           "",
           "",
           {{"node", first->name}, {"why", first->closes_for}}};

@@ -144,7 +144,7 @@ class Planner {
 
   Reason reason_of(int32_t project, Queued& queued);
   // The node first to close that is closed to a job.
-  Reason node_closes(const std::vector<char>& open) const;
+  Reason node_closes(Queued& queued, const std::vector<char>& open);
   // It would fit if nothing were held.
   bool stopped_by_hold(int32_t project, Queued& queued);
   std::map<std::string, double> held_numbers() const {

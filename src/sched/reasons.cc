@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <tuple>
+#include <vector>
+
+#include "base/format.h"
+#include "base/units.h"
 
 namespace hearth::sched {
 namespace {
@@ -166,17 +171,44 @@ std::string rules_of(const Cells& cells, const Ask& ask) {
   return one_model ? "on GPUs of one model" : placed ? "as its placement says" : "";
 }
 
-// A GPU is asked for, there are some, but none that suits.
+// "H100 (80 GiB), A100 (40 GiB)": of the nodes that it may use.
+std::string models_of(const Cells& cells, const Ask& ask) {
+  std::map<std::string, int64_t> memory;
+  for (const Node& node : cells.nodes()) {
+    if (!node.present || !ask.takes(node.key.first)) continue;
+    for (const Gpu& gpu : node.info.gpus) {
+      int64_t& most = memory[gpu.model];
+      most = std::max(most, gpu.memory_bytes);
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [model, most] : memory)
+    words.push_back(most > 0 ? format("{} ({})", model, format_size(most)) : model);
+  return format("{}", join(words, ", "));
+}
+
+// A GPU is asked for, and there is none that suits in the pools that it may use, but others, or one
+// in another pool.
 std::optional<Reason> model_missing(const Cells& cells, const Ask& ask) {
   for (const Group& group : ask.groups) {
     if (group.need.gpus == 0) continue;
-    double all = 0, suiting = 0;
+    double all = 0, suits = 0;
+    std::string elsewhere;
     for (const Node& node : cells.nodes()) {
       if (!node.present) continue;
-      all += static_cast<double>(node.gpus);
-      suiting += static_cast<double>(count_bits(candidates(node, group.need, ~ModelMask{0})));
+      const bool does = suiting(node, group.need) != 0;
+      if (ask.takes(node.key.first)) {
+        all += static_cast<double>(node.gpus);
+        suits += does ? 1 : 0;
+      } else if (does && elsewhere.empty()) {
+        elsewhere = node.key.first;
+      }
     }
-    if (all > 0 && suiting == 0) return Reason{"gpu_model_missing", {{"gpus", all}}, "", ""};
+    if (suits > 0 || (all == 0 && elsewhere.empty())) continue;
+    Reason reason{"gpu_model_missing", {{"gpus", all}}, "", ""};
+    if (all > 0) reason.names["here"] = models_of(cells, ask);
+    if (!elsewhere.empty()) reason.names["pool"] = elsewhere;
+    return reason;
   }
   return std::nullopt;
 }

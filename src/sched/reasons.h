@@ -20,7 +20,8 @@
 //                   names cell (3: what is too small), rules (4: what the tasks must have together)
 //   never_quota     limit, needed; names project, what: more than its limit
 //   no_pool                names pool: no node is in it
-//   gpu_model_missing      gpus (of other models)
+//   gpu_model_missing      gpus (of other models, that it may use), names here (these models), pool
+//                          (another one, that has such)
 // starts_in_seconds is there beside others when the ends of what runs can be told; with
 // starts_from_seconds, starts_to_seconds and starts_learnt_from (so many past starts) where it was
 // forecast (forecast.h). Reason::changes are added by whoever decides (change.h).
