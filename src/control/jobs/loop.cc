@@ -123,6 +123,7 @@ JobLoop::Outlook JobLoop::would_wait(sched::QueuedJob job) {
   if (holding_) return {held_back(), std::nullopt};
   const std::lock_guard lock(mutex_);
   Outlook outlook;
+  history_.foresee(job);
   cluster_.apply(sched::JobQueued{job, true});
   Reason& reason = outlook.reason = sched::why(cluster_, job.id, context_.clock.now());
   if (reason.code == "now")
@@ -204,8 +205,10 @@ Result<void> JobLoop::load_all() {
   }));
   feed_supply();
   // What jobs took before is of use, but nothing hangs on it.
+  History history;
   const auto remembered = context_.database.read(
-      [&](db::Session& session) -> Result<void> { return history_.load(session); });
+      [&](db::Session& session) -> Result<void> { return history.load(session); });
+  if (remembered.ok()) remember(std::move(history));
   if (!remembered.ok())
     log_warning("how long jobs ran is not known: {}", remembered.error().detail);
   load_errors();
@@ -383,7 +386,7 @@ void JobLoop::follow(const Reconciled& r) {
   const bool over = finished(job.state) || job.state == JobState::queued;
   if (over && !job.attempt_id.empty() && active_.erase(job.attempt_id) > 0) {
     apply(sched::AttemptEnded{job.attempt_id, context_.clock.now()});
-    history_.learn(job);
+    learn(job);
     told_ends_.forget(job.attempt_id);
     ended_of_.insert(job.owner);
     ++ends_of_[job.owner];

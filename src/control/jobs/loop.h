@@ -93,12 +93,16 @@ class JobLoop : public executors::Watcher {
   void look_at_clock();
   void look_at_queue();
   void apply(const sched::ClusterEvent& event);
+  void remember(History history);
+  void learn(const Job& ended);
 
   Context context_;
   Access& access_;
   executors::Executor& executor_;
   const JobsOptions options_;
-  std::mutex mutex_;  // guards cluster_, forecasts_, reasons_ and oldest_queued_
+  // Guards cluster_, forecasts_, reasons_ and oldest_queued_; history_, which the loop alone
+  // changes, from those that only ask.
+  std::mutex mutex_;
   sched::Cluster cluster_;
   Forecasts forecasts_{context_.clock};
   std::map<std::string, Reason> reasons_;

@@ -82,6 +82,16 @@ void JobLoop::renew_waiting() {
   }
 }
 
+void JobLoop::remember(History history) {
+  const std::lock_guard lock(mutex_);
+  history_ = std::move(history);
+}
+
+void JobLoop::learn(const Job& ended) {
+  const std::lock_guard lock(mutex_);
+  history_.learn(ended);
+}
+
 void JobLoop::load_errors() {
   std::optional<std::string> kept;
   const auto read = context_.database.read([&](db::Session& session) -> Result<void> {
