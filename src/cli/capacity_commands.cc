@@ -1,5 +1,6 @@
 // quota, pool, node, reservation: what there is and who may have it.
 #include <algorithm>
+#include <map>
 
 #include "base/format.h"
 #include "base/units.h"
@@ -287,6 +288,17 @@ std::string state_of(const NodeInfo& node, Time now) {
   return "open";
 }
 
+// "8 H100", "4 A100, 4 L4 (lent)".
+std::string gpus_of(const NodeInfo& node) {
+  std::map<std::string, int64_t> models;
+  for (const Gpu& gpu : node.gpus) ++models[gpu.model];
+  std::vector<std::string> parts;
+  for (const auto& [model, count] : models)
+    parts.push_back(format("{}{}{}", count, model.empty() ? "" : " ", printable(model)));
+  if (parts.empty()) parts.emplace_back("0");
+  return joined(parts, ", ") + (node.lent ? " (lent)" : "");
+}
+
 Result<int> list_nodes(const Globals& globals) {
   Server server = TRY(Server::open(globals));
   const auto items = TRY(list_items(server, "/api/v1/cluster", {}));
@@ -300,14 +312,15 @@ Result<int> list_nodes(const Globals& globals) {
     const auto one = TRY(from_node<NodeStatus>(item));
     const NodeInfo& node = one.node;
     std::string note = node.problem.empty() ? node.closes_for : node.problem;
+    if (node.problem.empty() && node.closes_at > now)
+      note = format("from {}: {}", when(node.closes_at), note);
     for (const Gpu& gpu : node.gpus)
       if (!gpu.healthy && note.empty()) note = format("GPU {}: {}", gpu.index, gpu.problem);
     if (globals.quiet)
       put(node.name + "\n");
     else
       table.row({node.name, node.pool, state_of(node, now), number_text(node.cpus),
-                 format_size(node.memory_bytes),
-                 format("{}{}", node.gpus.size(), node.lent ? " (lent)" : ""),
+                 format_size(node.memory_bytes), gpus_of(node),
                  node.gpus.empty() ? plural(one.free_cpus, "CPU") : plural(one.free_gpus, "GPU"),
                  std::to_string(one.tasks.size()), printable(note)});
   }

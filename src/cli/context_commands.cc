@@ -103,7 +103,7 @@ Result<int> who_am_i(const Globals& globals) {
       .add("token", me.kind)
       .add("admin", me.admin ? "yes" : "")
       .add("project", me.project)
-      .add("role", me.role)
+      .add("at most", me.kind == "user" && me.role == "admin" ? "" : me.role)
       .add("job", me.job_id)
       .add("server", server.api().context().url)
       .add("server id", me.server_id)

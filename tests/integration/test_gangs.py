@@ -83,7 +83,7 @@ class Topology(GangCase):
         self.assertIn(words, self.server.ok("status"))
         self.assertEqual(self.server.json("status")["lent"], words)
         self.assertIn(words, self.server.ok("doctor", "--data", self.server.data))
-        self.assertIn("2 (lent)", self.server.ok("node", "list"))
+        self.assertIn("2 H100 (lent)", self.server.ok("node", "list"))
         nodes = {node["name"]: node for node in
                  self.server.http("GET", "/api/v1/nodes").json()["items"]}
         self.assertEqual(set(nodes), {"a", "b"})
