@@ -1,5 +1,7 @@
 """Quotas, pools, nodes and reservations: from the command line down to where processes run."""
 
+import json
+import os
 import tempfile
 import unittest
 
@@ -259,6 +261,12 @@ class Nodes(CapacityCase):
         reason = self.reason(late, "node_closes")
         self.assertIn("new fans", reason["text"])
         self.assertIn("time_limit", reason["mend"])
+        path = os.path.join(self.server.root, "short.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(gpu_job(LONG, 1, "short"))
+        for limit, code in (("5m", "now"), ("2h", "node_closes")):
+            said = self.server.run("job", "check", path, "--set", "time_limit=" + limit, "--json")
+            self.assertEqual(json.loads(said.stdout)["reason"]["code"], code, said.stderr)
         # It may start when the hour is over.
         numbers = eventually(lambda: (lambda said: "starts_in_seconds" in said and said)(
             self.server.json("job", "why", late)["numbers"]), "it is told when")
