@@ -4,6 +4,7 @@
 #include <cmath>
 #include <queue>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sched/limits.h"
@@ -88,7 +89,16 @@ class Forward {
     std::vector<size_t> jobs;  // in the order of the queue
     size_t started = 0;
   };
+  // The first that found no room has its place kept until then, as by the plan (reserve.h), which
+  // goes by how long jobs are expected to run.
+  struct Held {
+    size_t job = SIZE_MAX;
+    Time due;  // {0}: nobody knows, and nothing is kept
+    std::vector<Grant> grants;
+  };
   struct Work {
+    Time started_at;
+    Duration expected;  // 0: nobody knows
     std::vector<Grant> grants;
     int32_t payer = -1;
     Amounts amounts;
@@ -103,7 +113,12 @@ class Forward {
   };
 
   void add_running(const Running& running) {
-    works_.push_back({running.grants, running.project, running.amounts});
+    const auto expected_end = running.expected_end(now_);
+    works_.push_back({.started_at = running.started_at,
+                      .expected = expected_end ? *expected_end - running.started_at : Duration{},
+                      .grants = running.grants,
+                      .payer = running.project,
+                      .amounts = running.amounts});
     const size_t index = works_.size() - 1;
     if (running.stopping) return ends_.push({now_, index, true});
     if (const auto end = end_of(running)) ends_.push({*end, index, true});
@@ -129,6 +144,48 @@ class Forward {
     state_.account(work.grants, work.payer, work.amounts, sign);
   }
 
+  std::optional<Placed> place_on_free(const Ask& ask, Choice choice) {
+    looks_ -= std::min(looks_, state_.cells.nodes().size());
+    choice.cache = nullptr;
+    choice.worth = nullptr;
+    return place(state_.cells, ask, choice);
+  }
+
+  void hold(size_t job, const Ask& ask, Time at) {
+    held_ = {.job = job, .due = {}, .grants = {}};
+    std::vector<std::pair<Time, const Work*>> ends;
+    for (const Work& work : works_) {
+      if (work.over || work.expected.micros <= 0) continue;
+      const Time end = work.started_at + work.expected;
+      ends.emplace_back(end > at ? end : at + (at - work.started_at), &work);
+    }
+    std::sort(ends.begin(), ends.end());
+    const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();
+    const Choice choice = state_.choice(waiting_[job].queued->job, at);
+    for (size_t i = 0; i < std::min(ends.size(), kForecastHoldEnds); ++i) {
+      account(*ends[i].second, -1);
+      auto placed = place_on_free(ask, choice);
+      if (!placed) continue;
+      held_.due = ends[i].first;
+      held_.grants = std::move(placed->grants);
+      break;
+    }
+    state_.cells.undo(cells_mark);
+    state_.quotas.undo(quota_mark);
+  }
+
+  // Over before what is held begins, or beside it.
+  std::optional<Placed> place_beside(const QueuedJob& job, const Ask& ask, Time at) {
+    const Choice choice = state_.choice(job, at);
+    const bool over_by_then = job.expected.micros > 0 && at + job.expected <= held_.due;
+    if (held_.due.micros == 0 || over_by_then) return place_on_free(ask, choice);
+    const size_t mark = state_.cells.mark();
+    for (const Grant& grant : held_.grants) state_.cells.take(grant);
+    auto placed = place_on_free(ask, choice);
+    state_.cells.undo(mark);
+    return placed;
+  }
+
   // In the order of the queue; who finds no room keeps those back that are like it.
   void start_what_fits(Time at) {
     using First = std::pair<size_t, Line*>;
@@ -137,23 +194,30 @@ class Forward {
       if (line.started < line.jobs.size()) firsts.emplace(line.jobs[line.started], &line);
     };
     for (Line& line : lines_) enter(line);
+    const bool keeps = !state_.has_levels();  // as the plan
+    bool holds = false;
     while (!firsts.empty()) {
       const auto [index, line] = firsts.top();
       firsts.pop();
       const Waiting& one = waiting_[index];
       const auto ask = within_limits(state_, one.payer, *one.queued);
-      const size_t looks = state_.cells.nodes().size();
-      looks_ -= std::min(looks_, looks);
-      Choice choice = state_.choice(one.queued->job, at);
-      choice.cache = nullptr;
-      choice.worth = nullptr;
-      auto placed = ask ? place(state_.cells, *ask, choice) : std::nullopt;
-      if (!placed) continue;
+      if (!ask) continue;
+      auto placed = holds ? place_beside(one.queued->job, *ask, at)
+                          : place_on_free(*ask, state_.choice(one.queued->job, at));
+      if (!placed) {
+        if (!keeps || firsts.empty() || std::exchange(holds, true)) continue;
+        if (held_.job != index || held_.due <= at) hold(index, *ask, at);
+        continue;
+      }
       ++line->started;
       enter(*line);
       --left_;
       found_[one.queued->job.id] = at;
-      Work work{.grants = std::move(placed->grants), .payer = one.payer};
+      Work work{.started_at = at,
+                .expected = one.queued->job.expected,
+                .grants = std::move(placed->grants),
+                .payer = one.payer,
+                .amounts = {}};
       work.amounts = amounts_of(state_.cells, work.grants);
       account(work, +1);
       works_.push_back(std::move(work));
@@ -170,6 +234,7 @@ class Forward {
   std::vector<Line> lines_;
   std::vector<Work> works_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  Held held_;
   size_t left_ = 0, looks_ = kForecastLooks;
   std::map<std::string, Time> found_;
 };

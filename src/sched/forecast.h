@@ -18,7 +18,8 @@ inline constexpr size_t kForecast = 4096;
 // ends of jobs, and at how many nodes and running jobs is looked for it each time, and all the
 // times.
 inline constexpr size_t kForecastRuns = 64, kForecastLeastRuns = 16, kForecastEnds = 16'384,
-                        kForecastLooks = 500'000, kForecastAllLooks = 2'000'000;
+                        kForecastHoldEnds = 256, kForecastLooks = 500'000,
+                        kForecastAllLooks = 2'000'000;
 
 // What was said of a job at a moment.
 struct Said {

@@ -43,6 +43,25 @@ TEST(Forecast, OneAfterTheOther) {
   EXPECT_EQ(forecast(cluster, found.waiting, kNow).at("b").high, starts.at("b").high);
 }
 
+// The place of the first that does not fit is kept: nobody starts who would still run by then.
+TEST(Forecast, NobodyDelaysTheFirstThatDoesNotFit) {
+  Cluster cluster;
+  cluster.apply(NodeChanged{{.name = "n", .pool = "p", .cpus = 2, .memory_bytes = 1 << 30}});
+  for (const double runs : {50, 100}) {
+    const QueuedJob one = job(format("r{}", runs), runs);
+    cluster.apply(AttemptStarted{one.id, "p", one, {{.role = "worker", .node = "n"}}, kNow});
+  }
+  QueuedJob big = job("big", 100);
+  big.tasks[0].milli_cpus = 2000;
+  QueuedJob brief = job("brief", 40);
+  brief.tasks[0].milli_cpus = 900;
+  for (const QueuedJob& one : {big, job("late", 80), brief}) cluster.apply(JobQueued{one});
+  const auto starts = forecast(cluster, {"big", "late", "brief"}, kNow);
+  EXPECT_NEAR(starts.at("brief").middle.seconds(), 50, 0.01);
+  EXPECT_NEAR(starts.at("big").middle.seconds(), 100, 0.01);
+  EXPECT_NEAR(starts.at("late").middle.seconds(), 200, 0.01);
+}
+
 // A search of a thousand runs is told to its last one.
 TEST(Forecast, AllOfALongQueueAreTold) {
   Cluster cluster = one_cpu(job("r", 100), 40);
