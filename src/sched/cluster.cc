@@ -310,6 +310,10 @@ void Cluster::State::account(const std::vector<Grant>& grants, int32_t project,
 std::optional<Time> Running::expected_end(Time now) const {
   if (told_end > now) return told_end;
   if (expected.micros <= 0) return std::nullopt;
+  return sched::expected_end(started_at, expected, now);
+}
+
+Time expected_end(Time started_at, Duration expected, Time now) {
   const Time end = started_at + expected;
   return end > now ? end : now + (now - started_at);
 }

@@ -24,7 +24,6 @@ class Forward {
         cells_mark_(state.cells.mark()),
         quota_mark_(state.quotas.mark()) {
     for (const std::string& id : waiting) {
-      if (waiting_.size() >= kForecast) break;
       const auto key = state.queue_keys.find(id);
       if (key == state.queue_keys.end()) continue;
       Queued& queued = state.queues[key->second.first].at(key->second.second);
@@ -113,9 +112,9 @@ class Forward {
   };
 
   void add_running(const Running& running) {
-    const auto expected_end = running.expected_end(now_);
+    const auto ends = running.expected_end(now_);
     works_.push_back({.started_at = running.started_at,
-                      .expected = expected_end ? *expected_end - running.started_at : Duration{},
+                      .expected = ends ? *ends - running.started_at : Duration{},
                       .grants = running.grants,
                       .payer = running.project,
                       .amounts = running.amounts});
@@ -156,8 +155,7 @@ class Forward {
     std::vector<std::pair<Time, const Work*>> ends;
     for (const Work& work : works_) {
       if (work.over || work.expected.micros <= 0) continue;
-      const Time end = work.started_at + work.expected;
-      ends.emplace_back(end > at ? end : at + (at - work.started_at), &work);
+      ends.emplace_back(expected_end(work.started_at, work.expected, at), &work);
     }
     std::sort(ends.begin(), ends.end());
     const size_t cells_mark = state_.cells.mark(), quota_mark = state_.quotas.mark();

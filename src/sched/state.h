@@ -31,6 +31,9 @@ struct Use {
   std::vector<std::string> gpus;
 };
 
+// What is past the end that was expected of it runs as long again.
+Time expected_end(Time started_at, Duration expected, Time now);
+
 struct Running {
   std::string id, job_id, pool, shape;
   std::string project_name;
