@@ -50,6 +50,9 @@ void add_session_routes(RouteTable& table) {
              return no_content();
            })
       .nothing();
+}
+
+void add_sign_in_code_routes(RouteTable& table) {
   table
       .add("POST", "/api/v1/sign-in-codes", "createSignInCode", "access",
            "A link that signs a user in, once, within 15 minutes",
@@ -64,6 +67,21 @@ void add_session_routes(RouteTable& table) {
            })
       .takes<SignInCodeBody>()
       .answers<SignInLink>(201);
+  table
+      .add("POST", "/api/v1/sign-in-codes/redeem", "redeemSignInCode", "access",
+           "A new token for the user whom the code of a link signs in",
+           [](Call& call) -> Result<net::Response> {
+             const auto body = TRY(call.body<RedeemBody>());
+             const auto made = TRY(call.services.access.redeem_sign_in_code(
+                 body.code, call.request.peer, call.request.id, body.name));
+             return json(NewTokenResult{made.token, made.text}, 201);
+           })
+      .needs(Need::open)
+      .takes<RedeemBody>()
+      .answers<NewTokenResult>(201);
+}
+
+void add_who_am_i(RouteTable& table) {
   table
       .add("GET", "/api/v1/whoami", "getWhoAmI", "access", "Whom the token speaks for",
            [](Call& call) -> Result<net::Response> {
@@ -226,6 +244,8 @@ void add_secret_routes(RouteTable& table) {
 
 void add_access_routes(RouteTable& table) {
   add_session_routes(table);
+  add_sign_in_code_routes(table);
+  add_who_am_i(table);
   add_token_routes(table);
   add_user_routes(table);
   add_project_routes(table);

@@ -101,8 +101,10 @@ Result<int> add_user(const Globals& globals, const UserArgs& args) {
   const auto made = TRY(from_json<NewUserResult>(answer));
   put(made.link + "\n");
   if (!globals.quiet)
-    std::fprintf(stderr, "Give this link to %s: it signs in once, within 72 hours.\n",
-                 made.user.name.c_str());
+    std::fprintf(stderr,
+                 "%s is %s of project %s. Give them this link: it signs in once, within 72 hours, "
+                 "in a browser or by `hearth login LINK`.\n",
+                 made.user.name.c_str(), args.role.c_str(), body.project.c_str());
   return kExitOk;
 }
 

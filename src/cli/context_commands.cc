@@ -4,9 +4,12 @@
 #include "cli/connect.h"
 #include "cli/prompt.h"
 #include "domain/wire/api.h"
+#include "os/system.h"
 
 namespace hearth::cli {
 namespace {
+
+constexpr std::string_view kLinkPath = "/sign-in#";
 
 struct LoginArgs {
   std::string url, token_file;
@@ -36,9 +39,18 @@ std::optional<std::string> name_of(const client::Contexts& known,
   return std::nullopt;
 }
 
+// The token that a sign-in link (http://HOST:PORT/sign-in#CODE) is good for; the link is used then.
+Result<std::string> redeem(const client::ServerContext& context, const std::string& code) {
+  client::Client api(context);
+  const RedeemBody body{code, "login on " + os::hostname()};
+  return TRY(api.send_as<NewTokenResult>("POST", "/api/v1/sign-in-codes/redeem", to_json(body)))
+      .token;
+}
+
 Result<int> login(const Globals& globals, const LoginArgs& args) {
   if (args.link) return make_link(globals, args.url);
   client::ServerContext context;
+  std::string code;
   if (!args.url.empty() || !globals.url.empty())
     context.url = args.url.empty() ? globals.url : args.url;
   else
@@ -46,9 +58,16 @@ Result<int> login(const Globals& globals, const LoginArgs& args) {
   if (!context.url.starts_with("http://") && !context.url.starts_with("https://"))
     return Error::invalid(format("'{}' is no address of a server", context.url),
                           "write it as http://HOST:PORT or https://HOST");
+  if (const size_t at = context.url.find(kLinkPath); at != std::string::npos) {
+    if (!args.token_file.empty())
+      return Error::invalid("a sign-in link goes without --token-file", "give one of them");
+    code = context.url.substr(at + kLinkPath.size());
+    context.url.resize(at);
+  }
   while (context.url.ends_with('/')) context.url.pop_back();
-  context.token = args.token_file.empty() ? TRY(ask_secret("Token for " + context.url))
-                                          : TRY(read_secret_file(args.token_file));
+  context.token = !code.empty()             ? TRY(redeem(context, code))
+                  : args.token_file.empty() ? TRY(ask_secret("Token for " + context.url))
+                                            : TRY(read_secret_file(args.token_file));
   if (context.token.empty()) return Error::invalid("the token is empty");
   client::Client api(context);
   const auto me = TRY(api.get_as<WhoAmI>("/api/v1/whoami"));
@@ -155,7 +174,7 @@ void add_context_commands(Tree& tree) {
   const Globals& globals = tree.globals();
   auto login_args = std::make_shared<LoginArgs>();
   top.command("login", "Signs in to a server, or makes a link for the browser")
-      .may(login_args->url, "URL", "address; default: that of the context in use")
+      .may(login_args->url, "URL", "address or sign-in link; default: that of the context in use")
       .option(login_args->token_file, "--token-file", "FILE", "the token; default: asked for")
       .flag(login_args->link, "--link", "prints a sign-in link for the page")
       .does([login_args, &globals] { return login(globals, *login_args); });

@@ -244,6 +244,16 @@ class Refusals(ServerCase):
         again = self.server.http("POST", "/api/v1/sessions", body={"code": code}, token="")
         self.assertEqual(again.status, 401, again.body)
 
+    def test_a_sign_in_link_signs_in_on_the_command_line(self):
+        link = self.server.ok("user", "add", "lena", "--project", "default", "-q").strip()
+        elsewhere = {"XDG_CONFIG_HOME": tempfile.mkdtemp(dir=self.server.root)}
+        self.server.ok("login", link, environment=elsewhere)
+        who = self.server.json("whoami", environment=elsewhere)
+        self.assertEqual((who["user"], who["kind"]), ("lena", "user"))
+        again = self.server.run("login", link, environment=elsewhere)
+        self.assertEqual(again.returncode, 4, again.stderr)
+        self.assertIn("used already", again.stderr)
+
     def test_all_mistakes_of_a_job_file_at_once(self):
         path = os.path.join(self.server.root, "bad.yaml")
         with open(path, "w") as file:

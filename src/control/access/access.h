@@ -55,11 +55,13 @@ class Access {
   // as require(). False: there is nothing it may see, no need to ask.
   Result<bool> narrow(const Identity& who, const std::string& project, db::ListQuery& query);
 
-  // Sign-in: a code is good once, for `life`. The session is a token of kind session.
+  // Sign-in: a code is good once, for `life`. Who redeems it has a token of kind session, or, with
+  // a name for it, one of kind user that does not expire.
   Result<std::string> make_sign_in_code(const Identity& who, const std::string& user,
                                         Duration life);
   Result<NewToken> redeem_sign_in_code(const std::string& code, const std::string& address,
-                                       const std::string& request_id);
+                                       const std::string& request_id,
+                                       const std::string& token_name = "");
   Result<NewToken> session_from_token(const Identity& who);
   Result<void> end_session(const Identity& who);
 

@@ -258,6 +258,19 @@ TEST_F(AccessTest, ASignInCodeIsGoodOnceAndNotLong) {
             Code::not_found);
 }
 
+TEST_F(AccessTest, ASignInCodeIsGoodForATokenToo) {
+  const Identity ann = who(user("ann"));
+  const auto code = access_.make_sign_in_code(ann, "ann", Duration::seconds(900));
+  const auto made = access_.redeem_sign_in_code(*code, "10.0.0.2", "r", "login on laptop");
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->token.name, "login on laptop");
+  EXPECT_EQ(made->token.expires_at, Time{});
+  EXPECT_EQ(who(made->text).kind, TokenKind::user);
+  EXPECT_EQ(who(made->text).user, "ann");
+  EXPECT_EQ(events("token.added"), 1);
+  EXPECT_FALSE(access_.redeem_sign_in_code(*code, "10.0.0.2", "r").ok());
+}
+
 TEST_F(AccessTest, ACodeIsRedeemedOnceOfMany) {
   const auto code = access_.make_sign_in_code(root_, "root", Duration::seconds(900));
   std::atomic<int> good = 0;

@@ -40,7 +40,8 @@ Result<std::string> Access::make_sign_in_code(const Identity& who, const std::st
 }
 
 Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std::string& address,
-                                             const std::string& request_id) {
+                                             const std::string& request_id,
+                                             const std::string& token_name) {
   const Time now = state_->context.clock.now();
   const auto refused = [] {
     return Error::of(Code::unauthenticated, "this sign-in link was used already, or is too old",
@@ -55,7 +56,7 @@ Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std:
     if (State::too_many(state_->server_failures, now, State::kMostServerFailures))
       return Error::of(Code::busy, "too many failed sign-ins", "wait a minute");
   }
-  NewToken session_token;
+  NewToken made;
   const auto done = state_->change([&](db::Session& session) -> Result<void> {
     std::string user;
     TRY(session.query(
@@ -70,15 +71,19 @@ Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std:
                         {now.micros, sha256(code)}));
     const auto row = TRY(db::Table<User>::find(session, "WHERE name = $1", {user}));
     if (!row || row->disabled) return refused();
-    session_token = make_token(state_->context, TokenKind::session, "page");
-    session_token.token.user = user;
-    session_token.token.expires_at = now + State::kSessionLife;
-    TRY(db::Table<Token>::insert(session, session_token.token));
-    Actor actor{"user", user, session_token.token.id, address, request_id};
+    const bool is_session = token_name.empty();
+    made = make_token(state_->context, is_session ? TokenKind::session : TokenKind::user,
+                      is_session ? "page" : token_name);
+    made.token.user = user;
+    if (is_session) made.token.expires_at = now + State::kSessionLife;
+    TRY(db::Table<Token>::insert(session, made.token));
+    Actor actor{"user", user, made.token.id, address, request_id};
     TRY(emit(session, state_->context.clock, actor, "", "user.signed_in", row->id, row->version));
+    if (is_session) return {};
+    TRY(emit(session, state_->context.clock, actor, "", "token.added", made.token.id, 0));
     return {};
   });
-  if (done.ok()) return session_token;
+  if (done.ok()) return made;
   if (done.error().code == Code::unauthenticated) {
     const std::lock_guard lock(state_->mutex);
     ++state_->code_failures[address].count;

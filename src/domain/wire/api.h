@@ -119,6 +119,19 @@ struct Describe<SignInCodeBody> {
   }
 };
 
+struct RedeemBody {
+  std::string code, name;
+  bool operator==(const RedeemBody&) const = default;
+};
+template <>
+struct Describe<RedeemBody> {
+  static constexpr std::string_view name = "RedeemSignInCode", doc = "Asks for a token by a link.";
+  static void fields(Fields<RedeemBody>& f) {
+    f("code", &RedeemBody::code, "of a sign-in link; good once").min(1).max(256).required();
+    f("name", &RedeemBody::name, "of the new token").min(1).max(128).required();
+  }
+};
+
 struct SignInLink {
   std::string link, user;
   Time expires_at;
