@@ -192,7 +192,7 @@ Result<db::ListQuery> Call::list_query(const Type& item) const {
   if (item.name == "Job")
     for (const char* extra : {"params.*", "labels.*", "experiment"}) known.emplace_back(extra);
   TRY(check_filter(list.filter, known));
-  TRY(check_filter_words(list.filter, item));
+  TRY(check_filter_values(list.filter, item));
   const std::string order = query("order_by");
   if (!order.empty())
     list.order_by = TRY(parse_order(order, ordered));

@@ -63,7 +63,7 @@ Result<control::RunSearch> search_of(const Call& call) {
   if (!filter.empty()) {
     search.where = TRY(parse_filter(filter));
     TRY(check_filter(*search.where, known_fields()));
-    TRY(check_filter_words(*search.where, type_of<Run>()));
+    TRY(check_filter_values(*search.where, type_of<Run>()));
   }
   if (const std::string experiment = call.query("experiment_id"); !experiment.empty())
     search.experiment_ids = {experiment};

@@ -260,13 +260,51 @@ int compare(const std::string& a, const std::string& b) {
   return a.compare(b);
 }
 
-// Of a comparison; null: any word may stand there.
-const Type* words_wanted(const FilterNode& node, const Type& item) {
+// Of a comparison; null: anything may stand there.
+const Type* type_wanted(const FilterNode& node, const Type& item) {
+  const auto at = std::ranges::find(item.fields, node.field, &Field::name);
+  return node.op == Operator::match || at == item.fields.end() ? nullptr : at->type;
+}
+
+// Times are compared as texts: any beginning of one will do, 2026-11 as well.
+bool begins_time(std::string_view text) {
+  return text.size() >= 4 &&
+         text.substr(0, 4).find_first_not_of("0123456789") == std::string_view::npos &&
+         text.find_first_not_of("0123456789-:.TZ+") == std::string_view::npos;
+}
+
+// What is wrong with a value: what may stand there, and the mend.
+struct WrongValue {
+  std::string allowed, mend;
+};
+std::optional<WrongValue> wrong_value(const FilterNode& node, const Type& type,
+                                      const std::string& value) {
+  std::vector<std::string> words;
+  switch (type.kind) {
+    case Kind::time:
+      if (begins_time(value)) return std::nullopt;
+      return WrongValue{"a time or the beginning of one",
+                        "write it as 2026-11-22 or 2026-11-22T08"};
+    case Kind::integer:
+    case Kind::real:
+      if (real_of(value)) return std::nullopt;
+      return WrongValue{"a number", "write a number"};
+    case Kind::boolean:
+      words = {"false", "true"};
+      break;
+    case Kind::enumeration:
+      words.assign(type.words.begin(), type.words.end());
+      break;
+    default:
+      return std::nullopt;
+  }
+  // Words have no order that could be meant: less and greater are not looked at.
   const bool is_text =
       node.op == Operator::equal || node.op == Operator::not_equal || node.op == Operator::in;
-  const auto at = std::ranges::find(item.fields, node.field, &Field::name);
-  const bool has_words = at != item.fields.end() && at->type->kind == Kind::enumeration;
-  return is_text && has_words ? at->type : nullptr;
+  if (!is_text || std::ranges::find(words, value) != words.end()) return std::nullopt;
+  const std::string near = nearest(value, words);
+  return WrongValue{format("{}", join(words, ", ")),
+                    near.empty() ? "use one of these" : format("did you mean '{}'?", near)};
 }
 
 bool compares(const FilterNode& node, const std::string& found) {
@@ -340,19 +378,17 @@ Result<void> check_filter(const FilterNode& filter, const std::vector<std::strin
   return {};
 }
 
-Result<void> check_filter_words(const FilterNode& filter, const Type& item) {
-  for (const FilterNode& part : filter.parts) TRY(check_filter_words(part, item));
+Result<void> check_filter_values(const FilterNode& filter, const Type& item) {
+  for (const FilterNode& part : filter.parts) TRY(check_filter_values(part, item));
   if (filter.kind != FilterNode::Kind::comparison) return {};
-  const Type* type = words_wanted(filter, item);
+  const Type* type = type_wanted(filter, item);
   if (type == nullptr) return {};
-  const std::vector<std::string> words(type->words.begin(), type->words.end());
   for (const std::string& value : filter.values) {
-    if (std::ranges::find(words, value) != words.end()) continue;
-    const std::string near = nearest(value, words);
+    const auto wrong = wrong_value(filter, *type, value);
+    if (!wrong) continue;
     Error error =
         mistakes_error({{"filter", 1, format("{} is never '{}'", filter.field, shortened(value)),
-                         format("{}", join(words, ", ")),
-                         near.empty() ? "use one of these" : format("did you mean '{}'?", near)}});
+                         wrong->allowed, wrong->mend}});
     error.detail = format("filter: {}", error.errors[0].found);
     return error;
   }

@@ -46,8 +46,8 @@ void set_filter_regex(FilterRegex make);
 Result<FilterNode> parse_filter(std::string_view text);
 // Fails on fields that `known` refuses, naming the nearest; entries ending in ".*" take any key.
 Result<void> check_filter(const FilterNode& filter, const std::vector<std::string>& known);
-// Fails on words that a field of `item` with few words never has: a state that is none.
-Result<void> check_filter_words(const FilterNode& filter, const Type& item);
+// Fails on what a field of `item` never has: a state that is none, a number or a time that is none.
+Result<void> check_filter_values(const FilterNode& filter, const Type& item);
 // Compares as numbers where both sides are numbers, else as text. `look` gives a field's value.
 bool matches(const FilterNode& filter,
              const std::function<std::optional<std::string>(const std::string& field)>& look);

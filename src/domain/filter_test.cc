@@ -147,18 +147,27 @@ TEST(Order, Parses) {
   EXPECT_FALSE(parse_order(",name", known).ok());
 }
 
-TEST(Filter, AWordThatAFieldNeverHasIsAMistake) {
+TEST(Filter, WhatAFieldNeverHasIsAMistake) {
   Type type;
   type.kind = Kind::object;
-  type.fields = {{.name = "role", .type = &type_of<Grade>()}};
+  type.fields = {{.name = "role", .type = &type_of<Grade>()},
+                 {.name = "at", .type = &type_of<Time>()},
+                 {.name = "tries", .type = &type_of<int64_t>()},
+                 {.name = "live", .type = &type_of<bool>()}};
   const auto said = [&](const std::string& text) {
-    const auto checked = check_filter_words(*parse_filter(text), type);
+    const auto checked = check_filter_values(*parse_filter(text), type);
     return checked.ok() ? "" : checked.error().errors[0].mend;
   };
   EXPECT_EQ(said("role = viewer or not role in (member, admin)"), "");
   EXPECT_EQ(said("role ~ view or other = x"), "");
   EXPECT_EQ(said("other = x and role in (viewer, membr)"), "did you mean 'member'?");
   EXPECT_EQ(said("role != qqqqqqqqqq"), "use one of these");
+  EXPECT_EQ(said("at > 2026-11 and at <= 2026-11-22T08:00:00.5Z and at > 2026"), "");
+  EXPECT_EQ(said("at > yesterday"), "write it as 2026-11-22 or 2026-11-22T08");
+  EXPECT_EQ(said("tries > 1 and tries in (2, 3e0) and tries ~ x"), "");
+  EXPECT_EQ(said("tries > x"), "write a number");
+  EXPECT_EQ(said("live = true"), "");
+  EXPECT_EQ(said("live = yes"), "use one of these");
 }
 
 TEST(Order, TakesFieldsInQuotes) {
