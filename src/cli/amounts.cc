@@ -1,5 +1,7 @@
 #include "cli/amounts.h"
 
+#include <set>
+
 #include "base/format.h"
 #include "base/units.h"
 #include "cli/output.h"
@@ -29,6 +31,7 @@ Result<double> amount_of(const std::string& text, const std::string& what) {
 }  // namespace
 
 Result<void> take_amounts(Amounts& amounts, const std::string& text) {
+  std::set<std::string, std::less<>> named;
   for (const auto part : split(text, ',')) {
     const size_t equal = part.find('=');
     if (equal == std::string_view::npos || equal == 0)
@@ -36,6 +39,8 @@ Result<void> take_amounts(Amounts& amounts, const std::string& text) {
                             "write what=amount: gpus=8,cpus=64,memory=256GiB,H100=4");
     const std::string what(part.substr(0, equal)), value(part.substr(equal + 1));
     const bool none = value == "none";
+    if (!named.insert(what).second)
+      return Error::invalid(format("{} is named twice in '{}'", what, text), "name it once");
     if (what == "memory") {
       amounts.memory_bytes.reset();
       if (!none) amounts.memory_bytes = TRY(parse_size(value));

@@ -24,7 +24,17 @@ client::Query Server::in_project(client::Query query) const {
 }
 
 Result<Job> Server::job(const std::string& job) {
-  return client_.get_as<Job>("/api/v1/jobs/" + path_part(job), in_project());
+  auto found = client_.get_as<Job>("/api/v1/jobs/" + path_part(job), in_project());
+  if (found.ok() || found.error().code != Code::not_found || is_id(job)) return found;
+  // `job list` shows those of all projects, a name is looked for in one.
+  const client::Query named{{"filter", format("name = {}", json_quote(job))}, {"limit", "10"}};
+  const auto others = client_.list<Job>("/api/v1/jobs", named);
+  if (!others.ok() || others->empty()) return found;
+  std::vector<std::string> there;
+  for (const Job& other : *others) there.push_back("--project " + other.project);
+  return Error::not_found(
+      format("there is no job '{}' in project {}", job, project_or_default()),
+      format("the job of this name is another project's: {}", join(there, " or ")));
 }
 
 Result<std::string> Server::job_id(const std::string& job) {

@@ -179,8 +179,7 @@ Result<void> print_tasks(Server& server, const Job& job) {
 
 Result<int> show(const Globals& globals, const std::string& name) {
   Server server = TRY(Server::open(globals));
-  const std::string answer =
-      TRY(server.api().get("/api/v1/jobs/" + path_part(name), server.in_project()));
+  const std::string answer = TRY(server.api().get("/api/v1/jobs/" + TRY(server.job_id(name))));
   if (globals.json) {
     print_json(answer);
     return kExitOk;
@@ -362,8 +361,8 @@ Result<int> wait(const Globals& globals, const WaitArgs& args) {
 
 Result<int> why(const Globals& globals, const std::string& name) {
   Server server = TRY(Server::open(globals));
-  const std::string answer =
-      TRY(server.api().get("/api/v1/jobs/" + path_part(name) + "/why", server.in_project()));
+  const Job job = TRY(server.job(name));
+  const std::string answer = TRY(server.api().get("/api/v1/jobs/" + job.id + "/why"));
   if (globals.json) {
     print_json(answer);
     return kExitOk;
@@ -371,8 +370,10 @@ Result<int> why(const Globals& globals, const std::string& name) {
   const auto reason = TRY(from_json<Reason>(answer));
   put(printable(reason.text) + "\n");
   if (!reason.mend.empty()) put("  " + printable(reason.mend) + "\n");
-  const Job job = TRY(server.job(name));
-  if (!job.failure || job.failure->lines.empty()) return kExitOk;
+  if (!job.failure) return kExitOk;
+  if (job.state == JobState::queued)  // it ran before: it was evicted, or is tried again
+    put(format("attempt {} ended: {}\n", job.attempts, printable(job.failure->text)));
+  if (job.failure->lines.empty()) return kExitOk;
   put("the last lines before that:\n");
   for (const std::string& line : job.failure->lines) put("  | " + printable(line) + "\n");
   return kExitOk;

@@ -123,6 +123,20 @@ std::string project_of_context(const Globals& globals) {
   return context.ok() ? context->project : "";
 }
 
+// "2 x 4 CPUs, 16 GiB, 2 GPUs of A100 or H100, 0.5 of each"
+std::string resources_words(const Role& role) {
+  const Resources& asked = role.resources;
+  std::string words = format("{} x {}, {}", role.replicas, plural(asked.cpus, "CPU"),
+                             format_size(asked.memory.bytes));
+  if (asked.gpus == 0) return words;
+  words += ", " + plural(static_cast<double>(asked.gpus), "GPU");
+  if (!asked.gpu_model.empty()) words += " of " + printable(joined(asked.gpu_model, " or "));
+  if (asked.gpu_share < 1) words += format(", {} of each", number_text(asked.gpu_share));
+  if (asked.gpu_memory)
+    words += format(", with {} of GPU memory", format_size(asked.gpu_memory->bytes));
+  return words;
+}
+
 Facts explain(const Prepared& job) {
   const JobSpec& spec = job.spec;
   Facts facts;
@@ -132,10 +146,7 @@ Facts explain(const Prepared& job) {
     for (const std::string& word : role.command.words)
       command += (command.empty() ? "" : " ") + word;
     facts.add(spec.roles.empty() ? "command" : "role " + name, printable(command));
-    facts.add(spec.roles.empty() ? "resources" : "",
-              format("{} x {} CPU, {}{}", role.replicas, number_text(role.resources.cpus),
-                     format_size(role.resources.memory.bytes),
-                     role.resources.gpus > 0 ? format(", {} GPU", role.resources.gpus) : ""));
+    facts.add(spec.roles.empty() ? "resources" : "", resources_words(role));
   }
   for (const auto& [name, param] : spec.params)
     facts.add("param " + name, printable(any_text(param.value)) + (param.live ? "  (live)" : ""));

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/option_file.h"
 #include "cli/output.h"
+#include "domain/scalar.h"
 
 namespace hearth::cli {
 namespace {
@@ -65,7 +66,8 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
     if (!near.empty()) near = path + " " + near;
   }
   std::string meant = near.empty() ? "" : format("did you mean `{}`? ", near);
-  if (near == word) meant = format("{} goes behind the command that it is of; ", word);
+  if (!word.empty() && near == word)
+    meant = format("{} goes behind the command that it is of; ", word);
   return fail_usage(detail, format("{}see `{} --help`", meant, path));
 }
 
@@ -112,8 +114,13 @@ Command& Command::option(std::vector<std::string>& into, const std::string& name
 Command& Command::option(std::optional<int64_t>& into, const std::string& name,
                          const std::string& value, const std::string& doc) {
   app_of(app_)
-      .add_option_function<int64_t>(
-          name, [&into](const int64_t& number) { into = number; }, doc)
+      .add_option_function<std::string>(
+          name,
+          [&into, name](const std::string& text) {
+            into = integer_of(text);
+            if (!into) throw CLI::ValidationError(name, format("'{}' is no whole number", text));
+          },
+          doc)
       ->type_name(value);
   return *this;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "domain/codec.h"
 #include "os/files.h"
 #include "os/process.h"
@@ -180,6 +181,16 @@ TEST_F(TreeTest, AnUnknownOptionNamesTheNearest) {
   EXPECT_EQ(far.code, kExitUsage);
   EXPECT_NE(far.err.find("`hearth job list` has no option --qwertz"), std::string::npos) << far.err;
   EXPECT_EQ(far.err.find("did you mean"), std::string::npos) << far.err;
+}
+
+TEST_F(TreeTest, WhatIsNoNumberIsSaidSo) {
+  for (const char* text : {"x", "1.5", "99999999999999999999"}) {
+    const Done done = run_line({"job", "submit", "--gpus", text, "--", "true"});
+    EXPECT_EQ(done.code, kExitUsage);
+    EXPECT_NE(done.err.find(format("--gpus: '{}' is no whole number", text)), std::string::npos)
+        << done.err;
+    EXPECT_EQ(done.err.find("goes behind"), std::string::npos) << done.err;
+  }
 }
 
 TEST_F(TreeTest, ErrorsAreDocumentsUnderJson) {

@@ -251,6 +251,34 @@ TEST_F(FlowTest, WaitTellsTheEndByItsExitCode) {
   EXPECT_EQ(hearth({"job", "wait", "nobody"}).code, 3);
 }
 
+TEST_F(FlowTest, AnAmountIsNamedOnce) {
+  handler_.answer("GET /api/v1/projects/vision/quota", "{}");
+  const Done done = hearth({"quota", "set", "vision", "--limit", "gpus=4,gpus=5"});
+  EXPECT_EQ(done.code, 7);
+  EXPECT_NE(done.err.find("gpus is named twice in 'gpus=4,gpus=5'"), std::string::npos) << done.err;
+}
+
+TEST_F(FlowTest, AJobOfAnotherProjectIsNamedWithIt) {
+  handler_.answer("GET /api/v1/jobs", "{\"items\":[" + job_in("running") + "]}");
+  const Done done = hearth({"job", "show", "it-1"});
+  EXPECT_EQ(done.code, 3);
+  EXPECT_EQ(done.err,
+            "error: there is no job 'it-1' in project default\n"
+            "  the job of this name is another project's: --project default\n");
+  const std::string query = handler_.asked("GET /api/v1/jobs")[0].query;
+  EXPECT_NE(query.find("name%20%3D%20%22it-1%22"), std::string::npos) << query;
+}
+
+TEST_F(FlowTest, WhyTellsHowTheLastAttemptEnded) {
+  std::string job = job_in("queued");
+  job.insert(1, R"("attempts":2,"failure":{"class":"preemption","text":"made room for job big"},)");
+  handler_.answer("GET /api/v1/jobs/it-1", job);
+  handler_.answer("GET /api/v1/jobs/01HF0000000000000000000001/why",
+                  R"({"code":"gpus_short","text":"needs 1 GPU","mend":"wait"})");
+  EXPECT_EQ(hearth({"job", "why", "it-1"}).out,
+            "needs 1 GPU\n  wait\nattempt 2 ended: made room for job big\n");
+}
+
 TEST_F(FlowTest, ErrorsOfTheServerAreToldWithTheirMend) {
   Done done = hearth({"job", "show", "nobody"});
   EXPECT_EQ(done.code, 3);
@@ -454,6 +482,26 @@ TEST_F(FlowTest, SignInKeepsAContextByTheServersId) {
   EXPECT_EQ(hearth({"context", "use", "S2"}).code, 3);
   EXPECT_EQ(hearth({"logout"}).code, 0);
   EXPECT_EQ(hearth({"whoami"}).code, 6);
+}
+
+TEST_F(FlowTest, ASignInLinkSignsInOnTheCommandLineToo) {
+  unsetenv("HEARTH_TOKEN");
+  unsetenv("HEARTH_URL");
+  handler_.answer("GET /api/v1/whoami", R"({"kind":"user","user":"ann","server_id":"S1"})");
+  handler_.answer("POST /api/v1/sign-in-codes/redeem",
+                  R"({"about":{"name":"login on here"},"token":"hth_ann"})", 201);
+  const std::string link = format("http://127.0.0.1:{}/sign-in#c0de", server_->port());
+  write("token", "hth_other\n");
+  EXPECT_EQ(hearth({"login", link, "--token-file", "token"}).code, 7);
+  const Done done = hearth({"login", link});
+  EXPECT_EQ(done.code, 0) << done.err;
+  const auto redeemed = handler_.asked("POST /api/v1/sign-in-codes/redeem");
+  ASSERT_EQ(redeemed.size(), 1U);
+  EXPECT_FALSE(redeemed[0].headers.get("Authorization"));
+  EXPECT_NE(redeemed[0].body.find(R"("code":"c0de")"), std::string::npos) << redeemed[0].body;
+  EXPECT_EQ(hearth({"whoami", "-q"}).out, "ann\n");
+  EXPECT_EQ(handler_.asked("GET /api/v1/whoami").back().headers.get("Authorization"),
+            "Bearer hth_ann");
 }
 
 TEST_F(FlowTest, StatusIsForScripts) {

@@ -225,6 +225,9 @@ function Waiting(props: {job: Job}) {
     >
       <strong>{reason?.text}</strong>
       {reason?.mend ? `\n${reason.mend}` : ""}
+      {job.state === "queued" && job.failure?.text
+        ? `\nAttempt ${job.attempts} ended: ${job.failure.text}`
+        : ""}
       {(reason?.changes ?? [])
         .filter((one) => one.field?.startsWith("limit."))
         .map(
