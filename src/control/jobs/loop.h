@@ -117,7 +117,7 @@ class JobLoop : public executors::Watcher {
   Time errors_kept_at_;                     // on the steady clock
   std::set<std::string> ended_of_;          // owners of whom a job has ended, not yet looked at
   std::map<std::string, int64_t> ends_of_;  // of jobs since this server began, by their owner
-  size_t renewed_ = 0;  // place in the queue of the last job whose outlook was looked at
+  size_t last_renewed_ = 0;  // place in the queue of the last job whose outlook was looked at
   int64_t last_seq_ = 0;
   std::string last_error_;  // said once, not every second while it lasts
   Time wake_at_{0};

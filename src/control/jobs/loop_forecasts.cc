@@ -65,20 +65,20 @@ void JobLoop::renew_waiting() {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string>& waiting = forecasts_.waiting();
   const size_t jobs = std::min(waiting.size(), sched::kForecast);
-  size_t renewed = 0;
-  for (size_t i = 0; i < jobs && renewed < kMostRenewed; ++i) {
-    renewed_ = renewed_ + 1 < jobs ? renewed_ + 1 : 0;
-    const std::string& id = waiting[renewed_];
+  size_t changed = 0;
+  for (size_t i = 0; i < jobs && changed < kMostRenewed; ++i) {
+    last_renewed_ = last_renewed_ + 1 < jobs ? last_renewed_ + 1 : 0;
+    const std::string& id = waiting[last_renewed_];
     const auto at = queued_.find(id);
     const sched::QueuedJob* job = cluster_.waiting(id);
     if (at == queued_.end() || job == nullptr) continue;
     const auto ends = ends_of_.find(job->owner);
     if (ends == ends_of_.end() || ends->second == at->second.ends) continue;
     at->second.ends = ends->second;
-    sched::QueuedJob renewed_job = *job;
-    history_.foresee(renewed_job);
-    cluster_.apply(outlook_of(renewed_job, ""));
-    ++renewed;
+    sched::QueuedJob foreseen = *job;
+    history_.foresee(foreseen);
+    cluster_.apply(outlook_of(foreseen, ""));
+    ++changed;
   }
 }
 
