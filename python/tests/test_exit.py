@@ -52,7 +52,7 @@ class ExitTest(support.Case):
         process = self.start("""
             import hearth, os, signal, time
             for i in range(100): hearth.log(step=i, x=i)
-            time.sleep(0.05)
+            time.sleep(1)
             os.kill(os.getpid(), signal.SIGKILL)
         """)
         process.communicate(timeout=30)
@@ -80,12 +80,12 @@ class ExitTest(support.Case):
             self.assertEqual(steps, list(range(len(steps))))
             shim.stop()
 
-    def test_os_exit_after_50_ms(self):
+    def test_os_exit_after_a_moment(self):
         shim = self.shim()
         self.run_script("""
             import hearth, os, time
             hearth.log(step=1, x=1)
-            time.sleep(0.05)
+            time.sleep(1)
             os._exit(0)
         """)
         shim.settle()
@@ -96,7 +96,7 @@ class ExitTest(support.Case):
         process = self.start("""
             import hearth, time
             for i in range(100): hearth.log(step=i, x=i)
-            time.sleep(0.05)
+            time.sleep(1)
             print("ready", flush=True)
             time.sleep(60)
         """)
@@ -202,13 +202,13 @@ class ExitTest(support.Case):
             hearth.log(step=1, x=1)
             if os.fork() == 0:
                 os.close(1); os.close(2)
-                time.sleep(3)
+                time.sleep(20)
                 os._exit(0)
         """)
         begin = time.monotonic()
         if hasattr(support.os, "register_at_fork"):
             shim.settle()
-            self.assertLess(time.monotonic() - begin, 2)
+            self.assertLess(time.monotonic() - begin, 15)
         self.assertEqual(self.steps(shim), [1])
 
 

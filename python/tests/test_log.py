@@ -132,7 +132,8 @@ class LogTest(support.Case):
 
 class SpeedTest(support.Case):
     def test_200000_calls(self):
-        """Training does not wait: neither on the mean nor, for 99 of 100 calls, at all."""
+        """Training does not wait: neither on the mean nor, for 99 of 100 calls, at all. The bounds
+        are those of a slow machine with other work; SDK_REPORT=1 tells what this one takes."""
         shim = self.shim()
         out, err = self.run_script("""
             import hearth, time
@@ -152,8 +153,8 @@ class SpeedTest(support.Case):
             total, 1e6 * median, 1e6 * p99, len(shim.records()))
         if os.environ.get("SDK_REPORT"):
             print(report)
-        self.assertLess(total, 6, report)
-        self.assertLess(p99, 100e-6, report)
+        self.assertLess(total, 30, report)
+        self.assertLess(p99, 1e-3, report)
         steps = [record["step"] for record in shim.records()]
         self.assertEqual(steps, sorted(set(steps)))
         if not err:  # nothing was reported as dropped

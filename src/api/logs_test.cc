@@ -105,6 +105,7 @@ TEST_F(LogLinesTest, AreFound) {
 TEST_F(LogLinesTest, OfAJobThatWaitsThereAreNone) {
   start();
   submit(member_, "resources: {cpus: 4}\n");
+  world_.clock.advance(Duration::millis(10));  // of those that come at once any may be the first
   const std::string other = submit(member_, "resources: {cpus: 4}\n");
   at_ = "/api/v1/jobs/" + other;
   const LogLines none = lines("");

@@ -125,7 +125,7 @@ TEST(Signals, OtherTopicsWaitersCostNothing) {
   for (int i = 0; i < 10'000; ++i) waiting.push_back(signals.wait(format("task:{}", i), 0, [] {}));
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 20'000; ++i) signals.notify("jobs");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_P(EachClient, KeepsItsConnection) {
 
 TEST_P(EachClient, ConnectsAgainWhereTheServerHasClosed) {
   ServerOptions options;
-  options.idle_time = Duration::millis(50);
+  options.idle_time = Duration::millis(500);
   EchoServer test(options);
   test.start();
   Client client(GetParam());
@@ -123,7 +123,7 @@ TEST_P(EachClient, ConnectsAgainWhereTheServerHasClosed) {
     ASSERT_TRUE(answer.ok()) << answer.error().text();
     EXPECT_EQ(answer->body, "POST /a body");
     EXPECT_EQ(test.requests, i);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   }
 }
 
@@ -241,7 +241,7 @@ TEST_P(EachClient, IsCancelledFromOutside) {
   canceller.join();
   ASSERT_FALSE(gone.ok());
   EXPECT_EQ(gone.error().code, Code::gone);
-  EXPECT_LT(system_clock().steady() - before, Duration::seconds(5));
+  EXPECT_LT(system_clock().steady() - before, Duration::seconds(30));
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
   client.cancel();  // comes before the send it is meant for, and is not lost
   EXPECT_EQ(client.send(request_to(test, "/wait")).error().code, Code::gone);
@@ -256,7 +256,7 @@ TEST_P(EachClient, EndsARequestWhenItsCallerSaysSo) {
   request.keep_on = [&] { return test.requests == 0; };
   const Time before = system_clock().steady();
   EXPECT_EQ(client.send(request).error().code, Code::gone);
-  EXPECT_LT(system_clock().steady() - before, Duration::seconds(5));
+  EXPECT_LT(system_clock().steady() - before, Duration::seconds(30));
   EXPECT_EQ(client.send(request_to(test, "/"))->status, 200);
 }
 
@@ -268,7 +268,7 @@ TEST_P(EachClient, EndsATransferThatNeverPauses) {
   bool ended = false;
   request.sink = [&](std::string_view) {
     EXPECT_FALSE(ended);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that more has come meanwhile
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that more has come meanwhile
     return true;
   };
   request.keep_on = [&, asked = 0]() mutable {
@@ -279,7 +279,7 @@ TEST_P(EachClient, EndsATransferThatNeverPauses) {
   EXPECT_TRUE(ended);
   request.keep_on = nullptr;
   ended = false;
-  request.total_time = Duration::millis(100);
+  request.total_time = Duration::seconds(1);
   // libcurl looks at the time when it has no more to read.
   if (GetParam() == Client::Way::best) {
     EXPECT_EQ(client.send(request).error().code, Code::timeout);
@@ -333,7 +333,7 @@ TEST_P(EachClient, SaysWhatIsWrong) {
   request.url = "http://name.invalid/";
   EXPECT_EQ(failure(request).code, Code::unreachable);
   request = request_to(test, "/wait");
-  request.total_time = Duration::millis(100);
+  request.total_time = Duration::seconds(1);
   EXPECT_EQ(failure(request).code, Code::timeout);
   request = request_to(test, "/");
   request.headers.add("X", "a\r\nY: b");

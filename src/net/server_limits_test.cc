@@ -165,20 +165,25 @@ TEST(ServerLimits, ASlowBodyIs408) {
 }
 
 TEST(ServerLimits, ABodyThatIsQuickEnoughMayTakeManyWindows) {
-  ServerOptions options = quick(&ServerOptions::body_rate_window, Duration::millis(60));
+  ServerOptions options = quick(&ServerOptions::body_rate_window, Duration::millis(300));
   options.least_body_rate = 1'000;
   TestServer test(options);
   test.handler.on_request = [](Request& request) {
     return Response::text(200, "text/plain", std::to_string(request.body.size()));
   };
   test.start();
-  RawClient client(test.port());
-  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");
-  for (int i = 0; i < 20; ++i) {
-    client.send(std::string(1'000, 'x'));
-    std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  // A sender that is held up for a whole window is too slow indeed: it tries again.
+  std::string answer;
+  for (int tries = 0; tries < 10 && answer != "20000"; ++tries) {
+    RawClient client(test.port());
+    client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n");
+    for (int i = 0; i < 20; ++i) {
+      client.send(std::string(1'000, 'x'));
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+    answer = client.answer().body;
   }
-  EXPECT_EQ(client.answer().body, "20000");
+  EXPECT_EQ(answer, "20000");
 }
 
 TEST(ServerLimits, AClientThatDoesNotReadIsClosed) {
@@ -280,12 +285,13 @@ TEST(ServerLimits, AFullQueueIs503AndTheConnectionStays) {
   }
   RawClient client(test.port());
   int status = 0;
-  // The two above may still be on their way into the queue.
+  // The two above may still be on their way into the queue, and an answer on its way here.
+  std::vector<RawClient> unsure;
   ASSERT_TRUE(eventually([&] {
     RawClient late(test.port());
     late.get("/");
     if (!late.receive(Duration::millis(200))) {
-      busy.push_back(std::move(late));
+      unsure.push_back(std::move(late));
       return false;
     }
     status = late.answer().status;
@@ -295,7 +301,11 @@ TEST(ServerLimits, AFullQueueIs503AndTheConnectionStays) {
   client.get("/");
   EXPECT_EQ(client.answer().status, 503);
   release.set_value();
-  for (RawClient& one : busy) EXPECT_EQ(one.answer().status, 200);
+  // Some of the unsure may have been queued in place of these.
+  size_t good = 0;
+  for (std::vector<RawClient>* clients : {&busy, &unsure})
+    for (RawClient& one : *clients) good += one.answer().status == 200 ? 1 : 0;
+  EXPECT_EQ(good, 3U);  // one ran, two were queued
   client.get("/");
   EXPECT_EQ(client.answer().status, 200);
 }

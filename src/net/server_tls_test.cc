@@ -98,10 +98,10 @@ TEST(ServerTls, WaitsSeeTheClientLeave) {
   TlsServer test;
   std::atomic<int> waiting = 0;
   test.handler.on_request = [&](Request&) {
-    ++waiting;
     Wait wait;
     wait.topic = "topic";
     wait.since = test.signals.version("topic");
+    ++waiting;
     wait.wait = Duration::seconds(60);
     const std::shared_ptr<void> gone(nullptr, [&](void*) { --waiting; });
     wait.then = [gone] { return Response::text(200, "text/plain", "waited"); };
@@ -112,7 +112,7 @@ TEST(ServerTls, WaitsSeeTheClientLeave) {
   test.start();
   Client client;
   ClientRequest request = test.request("/");
-  request.total_time = Duration::millis(300);
+  request.total_time = Duration::seconds(2);
   const auto timeout = client.send(request);
   ASSERT_FALSE(timeout.ok());
   EXPECT_EQ(timeout.error().code, Code::timeout);

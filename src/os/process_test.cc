@@ -261,13 +261,17 @@ TEST(Process, SpawnIsCheapBesideAGibibyte) {
     }
     return *std::min_element(took.begin(), took.end());  // others use the machine too
   };
-  const int64_t small = least_micros();
   constexpr size_t kBytes = size_t{1} << 30;
-  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  const int64_t large = least_micros();
-  munmap(memory, kBytes);
+  int64_t small = 0, large = 0;
+  // Again where others' work came in between the two.
+  for (int tries = 0; tries == 0 || (tries < 5 && large >= small * 5 + 5000); ++tries) {
+    small = least_micros();
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    large = least_micros();
+    munmap(memory, kBytes);
+  }
   RecordProperty("spawn_us_small", static_cast<int>(small));
   RecordProperty("spawn_us_1gib", static_cast<int>(large));
   std::printf("spawn: %ld us, with 1 GiB resident %ld us\n", small, large);

@@ -526,7 +526,7 @@ TEST(Plan, LongQueueIsCheap) {
   EXPECT_EQ(found.starts.size(), 2U);
   EXPECT_EQ(found.reasons.size(), 4998U);
   EXPECT_EQ(found.reasons.at("j04999").numbers.at("ahead"), 4997);
-  EXPECT_LT(took.seconds(), 5.0);  // 10 ms on an idle machine without sanitizers
+  EXPECT_LT(took.seconds(), 30.0);  // 10 ms on an idle machine without sanitizers
 }
 
 }  // namespace

@@ -77,12 +77,13 @@ TEST_F(Shim, EventFilesBecomeMetricsAndFiles) {
   ASSERT_TRUE(os::write_file_atomic(dir_ / "c", file_of({scalar("epoch_loss", 1, 2)}) + "damage" +
                                                     std::string(20, 'x'))
                   .ok());
-  EXPECT_EQ(run(format("mkdir -p runs logs/train logs/validation .hidden; cp {0}/a "
-                       "runs/events.out.tfevents.1; cp {0}/b logs/train/events.out.tfevents.1; cp "
-                       "{0}/c logs/validation/x.tfevents.2; cp {0}/a .hidden/tfevents; ln -s {0}/a "
-                       "runs/tfevents.link; echo step=9 lr=0.1",
-                       dir_.path())),
-            kShimDone);
+  EXPECT_EQ(
+      run(format("mkdir -p runs logs/train logs/validation .hidden; cp {0}/b "
+                 "logs/train/events.out.tfevents.1; cp {0}/c logs/validation/x.tfevents.2; "
+                 "cp {0}/a .hidden/tfevents; cp {0}/a runs/events.out.tfevents.1; ln -s {0}/a "
+                 "runs/tfevents.link; echo step=9 lr=0.1",
+                 dir_.path())),
+      kShimDone);
   // The lines are left out: the task has event files.
   EXPECT_EQ(points(fake_), "train/epoch_loss@1=1 validation/epoch_loss@1=2 loss@1=0.5");
   EXPECT_EQ(fake_.records("metric")[0].time.micros, 1'700'000'000'000'001);

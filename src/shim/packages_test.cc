@@ -24,7 +24,7 @@ TEST(Packages, ThePythonIsToldAsItWasCalled) {
     auto process = os::spawn(options);
     ASSERT_TRUE(process.ok());
     std::string found;
-    for (int i = 0; i < 1000 && found != python; ++i) {
+    for (int i = 0; i < 6000 && found != python; ++i) {
       found = python_among({*os::process_info(process->pid())});
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

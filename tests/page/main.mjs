@@ -7,7 +7,7 @@ import {checks} from "./checks.mjs";
 import {Server} from "./server.mjs";
 import {Story, chromium} from "./story.mjs";
 
-const kStoryMs = 240_000;  // a story that takes longer hangs
+const kStoryMs = 600_000;  // a story that takes longer hangs
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
 const logs = process.env.HEARTH_LOGS ?? "build/test-logs/page";
 mkdirSync(logs, {recursive: true});

@@ -19,7 +19,7 @@ ${more}`;
 const gang = (name, replicas, gpus, more = "") => `hearth: 1
 name: ${name}
 launch: plain
-roles: {worker: {replicas: ${replicas}, command: sleep 900, resources: {${kSmall}, gpus: ${gpus}}}}
+roles: {worker: {replicas: ${replicas}, command: sleep 9000, resources: {${kSmall}, gpus: ${gpus}}}}
 ${more}`;
 const kModel = (accuracy) => `hearth: 1
 name: digits

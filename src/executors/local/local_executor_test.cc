@@ -77,7 +77,7 @@ class LocalExecutorTest : public ::testing::Test {
 };
 
 TEST_F(LocalExecutorTest, OrdersInAnotherVersionOfTheProtocolAreFoundBeforeTheStart) {
-  const Launch launch = start("run=1ms");
+  const Launch launch = start("end=hangs");
   EXPECT_TRUE(check_orders(work_).ok());
   const auto older = check_orders(work_, {kShimProtocol + 1, kShimProtocol + 2});
   ASSERT_FALSE(older.ok());
@@ -85,6 +85,7 @@ TEST_F(LocalExecutorTest, OrdersInAnotherVersionOfTheProtocolAreFoundBeforeTheSt
   EXPECT_NE(older.error().detail.find(folder(launch) + "/task.json"), std::string::npos);
   EXPECT_NE(older.error().mend.find("--drain"), std::string::npos);
   // One of which nothing is left to be drained is no reason.
+  ASSERT_TRUE(executor_->stop(launch.attempt_id, Duration::seconds(10)).ok());
   ASSERT_TRUE(witness_.wait_over(launch.tasks[0].task_id));
   EXPECT_TRUE(check_orders(work_, {kShimProtocol + 1, kShimProtocol + 2}).ok());
 }

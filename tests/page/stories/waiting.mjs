@@ -15,12 +15,12 @@ export const options = ["--topology", topology, "--data-root", "/usr/share/datas
 
 const kHold = (gpus) => `hearth: 1
 name: hold
-command: sleep 600
+command: sleep 6000
 resources: {cpus: 1, memory: 64MiB, gpus: ${gpus}}
 `;
 const kMostClicks = 15;
 const kManyWait = 620;  // the API gives 500 at once
-const kMostMs = 180_000;
+const kMostMs = 500_000;
 
 export const stories = {
   "a waiting job says why, and a press starts it smaller": async (story, server) => {
@@ -59,7 +59,7 @@ roles:
 
   "a project is chosen, and stays": async (story, server) => {
     server.hearth("project", "add", "vision");
-    server.submit(kHold(0).replace("hold", "mine").replace("sleep 600", "true").replace("hearth: 1", "hearth: 1\nproject: vision"));
+    server.submit(kHold(0).replace("hold", "mine").replace("sleep 6000", "true").replace("hearth: 1", "hearth: 1\nproject: vision"));
     const page = await story.signIn();
     await page.getByLabel("Project").selectOption("vision");
     await page.getByRole("link", {name: "Jobs", exact: true}).click();
