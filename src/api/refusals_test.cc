@@ -145,6 +145,21 @@ TEST_F(ApiTest, ASignInCodeIsGoodOnce) {
   expect_problem(ask("GET /api/v1/whoami", pair), 401, "unauthenticated");
 }
 
+TEST_F(ApiTest, ASignInCodeIsRedeemedForAToken) {
+  start();
+  const std::string link = text_of(as(member_, "POST /api/v1/sign-in-codes", "{}"), "link");
+  const std::string code = link.substr(link.find('#') + 1);
+  const std::string route = "POST /api/v1/sign-in-codes/redeem";
+  const std::string type = "Content-Type: application/json\r\n";
+  const std::string body = format(R"({{"code":"{}","name":"laptop"}})", code);
+  expect_problem(ask(route, type, format(R"({{"code":"{}"}})", code)), 400, "invalid");
+  const auto made = ask(route, type, body);
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_FALSE(made.headers.get("set-cookie"));
+  EXPECT_EQ(text_of(as(text_of(made, "token"), "GET /api/v1/whoami"), "user"), "ann");
+  expect_problem(ask(route, type, body), 401, "unauthenticated");
+}
+
 TEST_F(ApiTest, ATasksTokenTouchesNoOtherJob) {
   start();
   const std::string mine = started(member_), other = started(member_);

@@ -101,10 +101,12 @@ Result<int> add_user(const Globals& globals, const UserArgs& args) {
   const auto made = TRY(from_json<NewUserResult>(answer));
   put(made.link + "\n");
   if (!globals.quiet)
-    std::fprintf(stderr,
-                 "%s is %s of project %s. Give them this link: it signs in once, within 72 hours, "
-                 "in a browser or by `hearth login LINK`.\n",
-                 made.user.name.c_str(), args.role.c_str(), body.project.c_str());
+    std::fprintf(
+        stderr,
+        "%s is %s of project %s%s. Give them this link: it signs in once, within 72 hours, "
+        "in a browser or by `hearth login LINK`.\n",
+        made.user.name.c_str(), args.role.c_str(), body.project.c_str(),
+        made.user.admin ? ", and an admin" : "");
   return kExitOk;
 }
 

@@ -10,6 +10,8 @@ namespace hearth::cli {
 
 using client::path_part;
 
+constexpr int kMostNamed = 10;  // jobs of one name in other projects that are told
+
 Result<Server> Server::open(const Globals& globals) {
   client::ServerContext context =
       TRY(client::choose_context(client::Choice{globals.context, globals.url}));
@@ -27,11 +29,19 @@ Result<Job> Server::job(const std::string& job) {
   auto found = client_.get_as<Job>("/api/v1/jobs/" + path_part(job), in_project());
   if (found.ok() || found.error().code != Code::not_found || is_id(job)) return found;
   // `job list` shows those of all projects, a name is looked for in one.
-  const client::Query named{{"filter", format("name = {}", json_quote(job))}, {"limit", "10"}};
-  const auto others = client_.list<Job>("/api/v1/jobs", named);
-  if (!others.ok() || others->empty()) return found;
+  const client::Query named{{"filter", format("name = {}", json_quote(job))},
+                            {"fields", "id,name,project"},
+                            {"limit", std::to_string(kMostNamed)}};
+  const auto page = client_.get("/api/v1/jobs", named);
+  const auto parsed = page.ok() ? parse_json(*page) : Result<Node>(page.error());
+  const Node* items = parsed.ok() ? parsed->find("items") : nullptr;
+  if (items == nullptr) return found;
   std::vector<std::string> there;
-  for (const Job& other : *others) there.push_back("--project " + other.project);
+  for (const Node& item : items->items)
+    if (const Node* project = item.find("project");
+        project != nullptr && project->text != project_or_default())
+      there.push_back("--project " + project->text);
+  if (there.empty()) return found;
   return Error::not_found(
       format("there is no job '{}' in project {}", job, project_or_default()),
       format("the job of this name is another project's: {}", join(there, " or ")));

@@ -39,7 +39,7 @@ std::optional<std::string> name_of(const client::Contexts& known,
   return std::nullopt;
 }
 
-// The token that a sign-in link (http://HOST:PORT/sign-in#CODE) is good for; the link is used then.
+// The token that the code of a sign-in link is good for, once.
 Result<std::string> redeem(const client::ServerContext& context, const std::string& code) {
   client::Client api(context);
   const RedeemBody body{code, "login on " + os::hostname()};
@@ -47,10 +47,18 @@ Result<std::string> redeem(const client::ServerContext& context, const std::stri
       .token;
 }
 
+// Of http://HOST:PORT/sign-in#CODE, which is cut to its address; "" where it is no link.
+std::string take_code(std::string& link) {
+  const size_t at = link.find(kLinkPath);
+  if (at == std::string::npos) return "";
+  const std::string code = link.substr(at + kLinkPath.size());
+  link.resize(at);
+  return code;
+}
+
 Result<int> login(const Globals& globals, const LoginArgs& args) {
   if (args.link) return make_link(globals, args.url);
   client::ServerContext context;
-  std::string code;
   if (!args.url.empty() || !globals.url.empty())
     context.url = args.url.empty() ? globals.url : args.url;
   else
@@ -58,23 +66,24 @@ Result<int> login(const Globals& globals, const LoginArgs& args) {
   if (!context.url.starts_with("http://") && !context.url.starts_with("https://"))
     return Error::invalid(format("'{}' is no address of a server", context.url),
                           "write it as http://HOST:PORT or https://HOST");
-  if (const size_t at = context.url.find(kLinkPath); at != std::string::npos) {
-    if (!args.token_file.empty())
-      return Error::invalid("a sign-in link goes without --token-file", "give one of them");
-    code = context.url.substr(at + kLinkPath.size());
-    context.url.resize(at);
-  }
+  std::string code = take_code(context.url);
+  if (!code.empty() && !args.token_file.empty())
+    return Error::invalid("a sign-in link goes without --token-file", "give one of them");
   while (context.url.ends_with('/')) context.url.pop_back();
-  context.token = !code.empty()             ? TRY(redeem(context, code))
-                  : args.token_file.empty() ? TRY(ask_secret("Token for " + context.url))
-                                            : TRY(read_secret_file(args.token_file));
+  client::Contexts known = TRY(client::load_contexts());  // a link is good once: this goes first
+  if (code.empty()) {
+    context.token = args.token_file.empty()
+                        ? TRY(ask_secret("Token or sign-in link for " + context.url))
+                        : TRY(read_secret_file(args.token_file));
+    code = take_code(context.token);
+  }
+  if (!code.empty()) context.token = TRY(redeem(context, code));
   if (context.token.empty()) return Error::invalid("the token is empty");
   client::Client api(context);
   const auto me = TRY(api.get_as<WhoAmI>("/api/v1/whoami"));
   context.user = me.user;
   context.server_id = me.server_id;
   context.project = globals.project.empty() ? me.project : globals.project;
-  client::Contexts known = TRY(client::load_contexts());
   // A server that is known keeps its name: a copy of an installation is not named by its id alone.
   const std::string name = name_of(known, context).value_or(me.server_id);
   context.data = known.contexts[name].data;

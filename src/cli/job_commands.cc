@@ -371,7 +371,8 @@ Result<int> why(const Globals& globals, const std::string& name) {
   put(printable(reason.text) + "\n");
   if (!reason.mend.empty()) put("  " + printable(reason.mend) + "\n");
   if (!job.failure) return kExitOk;
-  if (job.state == JobState::queued)  // it ran before: it was evicted, or is tried again
+  // It ran before: it was evicted, or is tried again.
+  if (job.state == JobState::queued && !job.failure->text.empty())
     put(format("attempt {} ended: {}\n", job.attempts, printable(job.failure->text)));
   if (job.failure->lines.empty()) return kExitOk;
   put("the last lines before that:\n");

@@ -259,14 +259,21 @@ TEST_F(FlowTest, AnAmountIsNamedOnce) {
 }
 
 TEST_F(FlowTest, AJobOfAnotherProjectIsNamedWithIt) {
-  handler_.answer("GET /api/v1/jobs", "{\"items\":[" + job_in("running") + "]}");
-  const Done done = hearth({"job", "show", "it-1"});
-  EXPECT_EQ(done.code, 3);
-  EXPECT_EQ(done.err,
+  const auto jobs_of = [](const std::string& project) {
+    return format(
+        R"({{"items":[{{"id":"01HF0000000000000000000001","name":"it-1","project":"{}"}}]}})",
+        project);
+  };
+  handler_.answer("GET /api/v1/jobs", jobs_of("vision"));
+  EXPECT_EQ(hearth({"job", "show", "it-1"}).err,
             "error: there is no job 'it-1' in project default\n"
-            "  the job of this name is another project's: --project default\n");
+            "  the job of this name is another project's: --project vision\n");
   const std::string query = handler_.asked("GET /api/v1/jobs")[0].query;
   EXPECT_NE(query.find("name%20%3D%20%22it-1%22"), std::string::npos) << query;
+  handler_.answer("GET /api/v1/jobs", jobs_of("default"));  // it came this moment
+  const Done done = hearth({"job", "show", "it-1"});
+  EXPECT_EQ(done.code, 3);
+  EXPECT_EQ(done.err, "error: there is no such thing\n  look\n");
 }
 
 TEST_F(FlowTest, WhyTellsHowTheLastAttemptEnded) {
@@ -490,7 +497,8 @@ TEST_F(FlowTest, ASignInLinkSignsInOnTheCommandLineToo) {
   handler_.answer("GET /api/v1/whoami", R"({"kind":"user","user":"ann","server_id":"S1"})");
   handler_.answer("POST /api/v1/sign-in-codes/redeem",
                   R"({"about":{"name":"login on here"},"token":"hth_ann"})", 201);
-  const std::string link = format("http://127.0.0.1:{}/sign-in#c0de", server_->port());
+  const std::string server = format("http://127.0.0.1:{}", server_->port());
+  const std::string link = server + "/sign-in#c0de";
   write("token", "hth_other\n");
   EXPECT_EQ(hearth({"login", link, "--token-file", "token"}).code, 7);
   const Done done = hearth({"login", link});
@@ -502,6 +510,9 @@ TEST_F(FlowTest, ASignInLinkSignsInOnTheCommandLineToo) {
   EXPECT_EQ(hearth({"whoami", "-q"}).out, "ann\n");
   EXPECT_EQ(handler_.asked("GET /api/v1/whoami").back().headers.get("Authorization"),
             "Bearer hth_ann");
+  write("token", link + "\n");  // as from the prompt
+  EXPECT_EQ(hearth({"login", server, "--token-file", "token"}).code, 0);
+  EXPECT_EQ(handler_.asked("POST /api/v1/sign-in-codes/redeem").size(), 2U);
 }
 
 TEST_F(FlowTest, StatusIsForScripts) {

@@ -44,8 +44,10 @@ Result<NewToken> Access::redeem_sign_in_code(const std::string& code, const std:
                                              const std::string& token_name) {
   const Time now = state_->context.clock.now();
   const auto refused = [] {
-    return Error::of(Code::unauthenticated, "this sign-in link was used already, or is too old",
-                     "`hearth login --link` makes a new one");
+    return Error::of(
+        Code::unauthenticated, "this sign-in link was used already, or is too old",
+        "`hearth login --link` makes a new one; for who has no token an admin does (Admin, "
+        "Users)");
   };
   {
     const std::lock_guard lock(state_->mutex);
