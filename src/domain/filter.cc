@@ -266,11 +266,16 @@ const Type* type_wanted(const FilterNode& node, const Type& item) {
   return node.op == Operator::match || at == item.fields.end() ? nullptr : at->type;
 }
 
-// Times are compared as texts: any beginning of one will do, 2026-11 as well.
+// Times are compared as texts, in UTC: any beginning of one will do, 2026-11 as well.
 bool begins_time(std::string_view text) {
-  return text.size() >= 4 &&
-         text.substr(0, 4).find_first_not_of("0123456789") == std::string_view::npos &&
-         text.find_first_not_of("0123456789-:.TZ+") == std::string_view::npos;
+  constexpr std::string_view kShape = "0000-00-00T00:00:00.000000";
+  if (text.ends_with('Z')) text.remove_suffix(1);
+  if (text.size() < 4 || text.size() > kShape.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_digit = text[i] >= '0' && text[i] <= '9';
+    if (kShape[i] == '0' ? !is_digit : text[i] != kShape[i]) return false;
+  }
+  return true;
 }
 
 // What is wrong with a value: what may stand there, and the mend.
@@ -280,11 +285,13 @@ struct WrongValue {
 std::optional<WrongValue> wrong_value(const FilterNode& node, const Type& type,
                                       const std::string& value) {
   std::vector<std::string> words;
+  // `finished_at != ""`: it has one.
+  if (value.empty() && type.kind != Kind::enumeration) return std::nullopt;
   switch (type.kind) {
     case Kind::time:
       if (begins_time(value)) return std::nullopt;
-      return WrongValue{"a time or the beginning of one",
-                        "write it as 2026-11-22 or 2026-11-22T08"};
+      return WrongValue{"a time in UTC, or the beginning of one",
+                        "write it as 2026-11-22 or 2026-11-22T08:30"};
     case Kind::integer:
     case Kind::real:
       if (real_of(value)) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "domain/project.h"
 
 namespace hearth {
@@ -163,7 +164,10 @@ TEST(Filter, WhatAFieldNeverHasIsAMistake) {
   EXPECT_EQ(said("other = x and role in (viewer, membr)"), "did you mean 'member'?");
   EXPECT_EQ(said("role != qqqqqqqqqq"), "use one of these");
   EXPECT_EQ(said("at > 2026-11 and at <= 2026-11-22T08:00:00.5Z and at > 2026"), "");
-  EXPECT_EQ(said("at > yesterday"), "write it as 2026-11-22 or 2026-11-22T08");
+  EXPECT_EQ(said("at != '' and tries != ''"), "");
+  for (const char* wrong : {"yesterday", "20261122", "1763800000000", "2026-11-22T08:00:00+02:00",
+                            "'2026-11-22 08:00'", "202"})
+    EXPECT_EQ(said(format("at > {}", wrong)), "write it as 2026-11-22 or 2026-11-22T08:30");
   EXPECT_EQ(said("tries > 1 and tries in (2, 3e0) and tries ~ x"), "");
   EXPECT_EQ(said("tries > x"), "write a number");
   EXPECT_EQ(said("live = true"), "");
