@@ -153,7 +153,8 @@ class SpeedTest(support.Case):
             total, 1e6 * median, 1e6 * p99, len(shim.records()))
         if os.environ.get("SDK_REPORT"):
             print(report)
-        self.assertLess(total, 30, report)
+        self.assertLess(total, 15, report)
+        self.assertLess(median, 100e-6, report)
         self.assertLess(p99, 1e-3, report)
         steps = [record["step"] for record in shim.records()]
         self.assertEqual(steps, sorted(set(steps)))

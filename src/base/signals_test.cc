@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -123,9 +124,9 @@ TEST(Signals, OtherTopicsWaitersCostNothing) {
   Signals signals;
   std::vector<Signals::Subscription> waiting;
   for (int i = 0; i < 10'000; ++i) waiting.push_back(signals.wait(format("task:{}", i), 0, [] {}));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: others' work does not count
   for (int i = 0; i < 20'000; ++i) signals.notify("jobs");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2);
 }
 
 }  // namespace

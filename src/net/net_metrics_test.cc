@@ -56,7 +56,7 @@ TEST(NetMetrics, EachBoundIsShownAndCounted) {
   set_metrics(std::move(owned));
   ServerOptions options;
   options.most_connections = 2;
-  options.head_time = Duration::seconds(1);
+  options.head_time = Duration::seconds(3);
   TestServer test(options);
   test.handler.on_rule = [](const RequestHead&) {
     BodyRule rule;
@@ -66,7 +66,7 @@ TEST(NetMetrics, EachBoundIsShownAndCounted) {
   test.start();
   EXPECT_EQ(recorder.at("hearth_net_connections_bound").get(), 2);
   EXPECT_EQ(recorder.at("hearth_net_queued_requests_bound").get(), 4096);
-  EXPECT_EQ(recorder.at("hearth_net_head_seconds_bound").get(), 1);
+  EXPECT_EQ(recorder.at("hearth_net_head_seconds_bound").get(), 3);
   const auto refused = [&](const char* bound) {
     return recorder.at("hearth_net_refused_total", {{"bound", bound}}).get();
   };

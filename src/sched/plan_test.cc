@@ -30,6 +30,7 @@
 //   > ... *                        a line that begins so; > * alone: whatever else it says
 //   never JOBLINE                  then > never CODE NUMBERS, or > fits
 #include <charconv>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -520,13 +521,13 @@ TEST(Plan, LongQueueIsCheap) {
     auto job = job_from({"job", format("j{:05}", i), "cpus", "1", "at", format("{}", i)});
     cluster.apply(JobQueued{std::move(job)});
   }
-  const Time start = system_clock().steady();
+  const std::clock_t start = std::clock();  // of this process: others' work does not count
   const Plan found = plan(cluster, {});
-  const Duration took = system_clock().steady() - start;
+  const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_EQ(found.starts.size(), 2U);
   EXPECT_EQ(found.reasons.size(), 4998U);
   EXPECT_EQ(found.reasons.at("j04999").numbers.at("ahead"), 4997);
-  EXPECT_LT(took.seconds(), 30.0);  // 10 ms on an idle machine without sanitizers
+  EXPECT_LT(took, 5.0);  // 10 ms on an idle machine without sanitizers
 }
 
 }  // namespace

@@ -376,7 +376,14 @@ class LiveParameters(Scripts):
         eventually(lambda: "start" in self.server.lines(job), "the script runs")
         return job
 
-    def test_the_optimizer_changes_soon_and_the_history_says_so(self):
+    def test_the_optimizer_changes_within_a_second_and_the_history_says_so(self):
+        tries = [self.change_once()]
+        while tries[-1] >= 1 and len(tries) < 5:  # the machine may have been held up
+            tries.append(self.change_once())
+        self.assertLess(tries[-1], 1, tries)
+
+    def change_once(self):
+        """How long after the server had a new rate the optimizer had it, in seconds."""
         job = self.start(TRAINING)
         # Timed from the moment at which the server had it: the command line alone may take long.
         self.server.ok("run", "set", job, "lr=0.5")
@@ -391,11 +398,11 @@ class LiveParameters(Scripts):
         self.assertEqual(change["step"], int(words[4]))
         self.assertEqual(change["applied_by"], 1)
         taken = float(words[6]) - seconds(change["asked_at"])
-        self.assertLess(taken, 20)
         shown = self.server.ok("run", "show", job)
         self.assertRegex(shown, r"lr\s+0.1\s+0.5\s+.*\s%s\b" % words[4])
         kinds = [point for point in self.points(job, "lr") if point[0] == int(words[4])]
         self.assertEqual(kinds, [(int(words[4]), 0.5)])
+        return taken
 
     def test_bounds_and_types_hold_on_the_run_too(self):
         job = self.start("import time\nprint('start', flush=True)\ntime.sleep(600)\n")

@@ -57,6 +57,19 @@ roles:
     await page.getByRole("log").getByText("I am 0").waitFor();
   },
 
+  "a job that is tried again says how it failed": async (story, server) => {
+    const id = server.submit(`hearth: 1
+name: again
+command: exit 3
+retries: {limit: 10, for: [exit]}
+resources: {cpus: 0.1, memory: 64MiB}
+`);
+    const page = await story.signIn();
+    await story.go(`/jobs/${id}`);
+    await page.getByText(/Attempt \d+ ended: .*3/).waitFor();
+    server.hearth("job", "cancel", id);
+  },
+
   "a project is chosen, and stays": async (story, server) => {
     server.hearth("project", "add", "vision");
     server.submit(kHold(0).replace("hold", "mine").replace("sleep 6000", "true").replace("hearth: 1", "hearth: 1\nproject: vision"));
